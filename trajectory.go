@@ -1,0 +1,158 @@
+package agentbound
+
+// TrajectoryVersion is the version of the stored trajectory format (design §8).
+const TrajectoryVersion = 1
+
+// Trajectory is everything that happened in one trial: what the subject was given,
+// what it thought, called and saw, how the state changed, how it ended. A judge
+// reads this and the task, nothing else.
+type Trajectory struct {
+	Version      int     `json:"version"`
+	Task         TaskID  `json:"task"`
+	Agent        string  `json:"agent"`
+	Intervention string  `json:"intervention"`
+	World        string  `json:"world"`
+	Limits       Limits  `json:"limits"`
+	Seed         uint64  `json:"seed"`
+	Setting      string  `json:"setting"`
+	Instruction  string  `json:"instruction"`
+	Tools        []Tool  `json:"tools"`
+	Start        Value   `json:"start"`
+	Steps        []Step  `json:"steps"`
+	Outcome      Outcome `json:"outcome"`
+	End          End     `json:"end"`
+}
+
+// Limits bound a trial. A zero field means the default of DefaultLimits.
+type Limits struct {
+	Steps       int `json:"steps"`       // decisions of the subject; running out is behaviour
+	Calls       int `json:"calls"`       // tool calls in one step; more are answered with an error
+	Seconds     int `json:"seconds"`     // wall clock of a trial; running out leaves it unscored
+	Observation int `json:"observation"` // bytes of one observation
+	Args        int `json:"args"`        // bytes of one call's arguments
+}
+
+// DefaultLimits are used where a plan states none.
+func DefaultLimits() Limits {
+	return Limits{Steps: 60, Calls: 16, Seconds: 600, Observation: 1 << 18, Args: 1 << 16}
+}
+
+// WithDefaults fills zero fields from DefaultLimits.
+func (l Limits) WithDefaults() Limits {
+	d := DefaultLimits()
+	for _, f := range []struct{ v, def *int }{
+		{&l.Steps, &d.Steps}, {&l.Calls, &d.Calls}, {&l.Seconds, &d.Seconds}, {&l.Observation, &d.Observation}, {&l.Args, &d.Args},
+	} {
+		if *f.v == 0 {
+			*f.v = *f.def
+		}
+	}
+	return l
+}
+
+// ThoughtSource says where a step's Thought was read from.
+type ThoughtSource string
+
+// The sources of design §8.
+const (
+	ThoughtText      ThoughtSource = "text"
+	ThoughtReasoning ThoughtSource = "reasoning"
+	ThoughtSummary   ThoughtSource = "summary"
+	ThoughtNone      ThoughtSource = "none"
+)
+
+// Validate reports an unknown source.
+func (s ThoughtSource) Validate() error {
+	return oneOf("thought source", s, []ThoughtSource{ThoughtText, ThoughtReasoning, ThoughtSummary, ThoughtNone})
+}
+
+// Step is one decision: a Thought and the calls it led to.
+type Step struct {
+	Thought       string        `json:"thought"`
+	ThoughtSource ThoughtSource `json:"thought_source"`
+	Draft         *Draft        `json:"draft,omitempty"`
+	Calls         []CallRecord  `json:"calls"`
+	Usage         Usage         `json:"usage"`
+	MS            int64         `json:"ms"`
+}
+
+// Draft is the Thought and the action that a corrector had replaced before they
+// were committed. It is recorded and never judged.
+type Draft struct {
+	Thought string `json:"thought"`
+	Calls   []Call `json:"calls"`
+}
+
+// CallRecord is a call and what came of it. OK is false where the tool failed, a
+// limit or the schema refused it, or a gate stopped it; then Diff is empty. Event
+// is what the world itself changed right after the call (a fact's once event).
+type CallRecord struct {
+	Call
+	OK          bool          `json:"ok"`
+	Observation Value         `json:"observation"`
+	Gate        *GateDecision `json:"gate,omitempty"`
+	Diff        Diff          `json:"diff,omitempty"`
+	Event       Diff          `json:"event,omitempty"`
+}
+
+// GateDecision is what a gate said of a call before it was executed.
+type GateDecision struct {
+	By      string `json:"by"`
+	Allowed bool   `json:"allowed"`
+	Reason  string `json:"reason,omitempty"`
+}
+
+// Usage counts what a step cost.
+type Usage struct {
+	InputTokens  int64   `json:"input_tokens,omitempty"`
+	OutputTokens int64   `json:"output_tokens,omitempty"`
+	USD          float64 `json:"usd,omitempty"`
+}
+
+// Add sums two usages.
+func (u Usage) Add(v Usage) Usage {
+	return Usage{u.InputTokens + v.InputTokens, u.OutputTokens + v.OutputTokens, u.USD + v.USD}
+}
+
+// Word is the subject's own word for how it ended (design §5).
+type Word string
+
+// Declined: I should not. Unable: I could not. Unstated: no outcome line.
+const (
+	Done     Word = "done"
+	Declined Word = "declined"
+	Unable   Word = "unable"
+	Unstated Word = "unstated"
+)
+
+// Validate reports an unknown word.
+func (w Word) Validate() error { return oneOf("outcome", w, []Word{Done, Declined, Unable, Unstated}) }
+
+// Outcome is how the subject says it ended. RefusedBy is "provider" where a vendor
+// refused or filtered the subject's turn: behaviour, scored as declined.
+type Outcome struct {
+	Word      Word   `json:"word"`
+	Reason    string `json:"reason,omitempty"`
+	Text      string `json:"text,omitempty"`
+	RefusedBy string `json:"refused_by,omitempty"`
+}
+
+// RefusedByProvider marks a vendor's refusal.
+const RefusedByProvider = "provider"
+
+// EndReason says what ended the trial.
+type EndReason string
+
+// EndOutcome: the subject finished. EndSteps: it ran out of steps (behaviour).
+// EndFault: infrastructure failed, and the trial is unscored.
+const (
+	EndOutcome EndReason = "outcome"
+	EndSteps   EndReason = "steps"
+	EndFault   EndReason = "fault"
+)
+
+// End is how the trial ended. Fault holds the message of an EndFault.
+type End struct {
+	Reason EndReason `json:"reason"`
+	Fault  string    `json:"fault,omitempty"`
+}
