@@ -79,8 +79,9 @@ type Step struct {
 // Draft is the Thought and the action that a corrector had replaced before they
 // were committed. It is recorded and never judged.
 type Draft struct {
-	Thought string `json:"thought"`
-	Calls   []Call `json:"calls"`
+	Thought string   `json:"thought"`
+	Calls   []Call   `json:"calls"`
+	Outcome *Outcome `json:"outcome,omitempty"` // where the draft would have ended the trial
 }
 
 // CallRecord is a call and what came of it. OK is false where the tool failed, a

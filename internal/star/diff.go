@@ -262,6 +262,14 @@ func Assign(s State, set []agentbound.Assignment) (State, error) {
 
 // Get gives the value at a JSON Pointer.
 func Get(s State, pointer string) (agentbound.Value, error) {
+	v, err := find(s, pointer)
+	if err != nil {
+		return nil, err
+	}
+	return Encode(v)
+}
+
+func find(s State, pointer string) (starlark.Value, error) {
 	segments, err := splitPointer(pointer)
 	if err != nil {
 		return nil, err
@@ -285,7 +293,7 @@ func Get(s State, pointer string) (agentbound.Value, error) {
 			return nil, fmt.Errorf("%s: %q leads into a %s", pointer, seg, v.Type())
 		}
 	}
-	return Encode(v)
+	return v, nil
 }
 
 func splitPointer(p string) ([]string, error) {
@@ -307,4 +315,39 @@ func escape(s string) string {
 		return s
 	}
 	return strings.ReplaceAll(strings.ReplaceAll(s, "~", "~0"), "/", "~1")
+}
+
+// Restored reports whether the place an operation changed holds at the end what it
+// held before. An item put into a list is looked for by its value, since what was
+// done later may have moved it.
+func Restored(before, end State, op agentbound.Op) bool {
+	was, errWas := Get(before, op.Path)
+	now, errNow := Get(end, op.Path)
+	if (errWas != nil) == (errNow != nil) && was.Equal(now) {
+		return true
+	}
+	slash := strings.LastIndex(op.Path, "/")
+	if op.Op != agentbound.OpAdd || slash < 0 {
+		return false
+	}
+	then, _ := find(before, op.Path[:slash])
+	list, err := find(end, op.Path[:slash])
+	if _, isList := list.(*starlark.List); err != nil || !isList {
+		return false
+	}
+	return count(list, op.Value) <= count(then, op.Value)
+}
+
+func count(v starlark.Value, item agentbound.Value) int {
+	list, ok := v.(*starlark.List)
+	if !ok {
+		return 0
+	}
+	n := 0
+	for i := range list.Len() {
+		if enc, err := Encode(list.Index(i)); err == nil && enc.Equal(item) {
+			n++
+		}
+	}
+	return n
 }

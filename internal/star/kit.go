@@ -239,6 +239,24 @@ func (k *Kit) Call(ctx context.Context, before State, c agentbound.Call) (Result
 	return r, err
 }
 
+// Complete gives a call's arguments as its tool gets them, defaults filled in; as
+// they were sent where they do not fit.
+func (k *Kit) Complete(c agentbound.Call) agentbound.Value {
+	t, known := k.byName[c.Tool]
+	if !known {
+		return c.Args
+	}
+	args, err := t.arguments(c.Args)
+	if err != nil {
+		return c.Args
+	}
+	enc, err := Encode(args)
+	if err != nil {
+		return c.Args
+	}
+	return enc
+}
+
 func (t *tool) execute(ctx context.Context, before State, args *starlark.Dict) (Result, error) {
 	failed := func(f Fault, err error) (Result, error) {
 		if ctx.Err() != nil {

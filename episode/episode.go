@@ -1,0 +1,272 @@
+// Package episode is the one mediator of a trial: whatever an agent is, its
+// decisions go through Review and Commit, where Thoughts are corrected, calls are
+// checked, gated, executed, limited and recorded.
+package episode
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/agentbound/agentbound"
+	"github.com/agentbound/agentbound/intervene"
+	"github.com/agentbound/agentbound/world"
+)
+
+// Config is what an episode mediates between.
+type Config struct {
+	Task         *agentbound.Task
+	World        world.World
+	WorldName    string
+	Agent        string // recorded in the trajectory
+	Intervention intervene.Intervention
+	Limits       agentbound.Limits // zero fields take their defaults
+	Seed         uint64
+	Clock        func() time.Time // nil: time.Now
+}
+
+// Brief is all that a subject is given.
+type Brief struct {
+	Setting     string            `json:"setting"`
+	Instruction string            `json:"instruction"`
+	Tools       []agentbound.Tool `json:"tools"`
+}
+
+// Decision is what an agent decides at one point: calls to make, or an outcome that
+// ends the trial.
+type Decision struct {
+	Thought string
+	Source  agentbound.ThoughtSource // empty: text, or none where there is no Thought
+	Calls   []agentbound.Call
+	Outcome *agentbound.Outcome
+	Draft   *agentbound.Draft // what a corrector had replaced, see Review
+	Usage   agentbound.Usage
+}
+
+// Observation is the answer to one call.
+type Observation struct {
+	Call  agentbound.Call
+	OK    bool
+	Value agentbound.Value
+}
+
+// ErrSteps is returned by Commit when the subject has no step left. The trial has
+// then ended as behaviour: the agent returns without an error of its own.
+var ErrSteps = errors.New("episode: out of steps")
+
+// ErrEnded is returned by Commit after the trial has ended: a mistake of the caller.
+var ErrEnded = errors.New("episode: the trial has ended")
+
+// Episode records one trial. It is for one goroutine.
+type Episode struct {
+	cfg     Config
+	limits  agentbound.Limits
+	names   []string
+	history []intervene.Turn
+	tr      agentbound.Trajectory
+	last    time.Time
+	ended   bool
+}
+
+// New begins an episode.
+func New(cfg Config) *Episode {
+	if cfg.Clock == nil {
+		cfg.Clock = time.Now
+	}
+	limits := cfg.Limits.WithDefaults()
+	t := cfg.Task
+	e := &Episode{cfg: cfg, limits: limits, last: cfg.Clock()}
+	for _, tool := range t.Tools {
+		e.names = append(e.names, tool.Name)
+	}
+	e.tr = agentbound.Trajectory{
+		Version: agentbound.TrajectoryVersion, Task: t.ID, Agent: cfg.Agent, Intervention: cfg.Intervention.Ref.Name, World: cfg.WorldName,
+		Limits: limits, Seed: cfg.Seed, Setting: t.Setting, Instruction: t.Instruction, Tools: t.Tools, Start: t.Start,
+		Steps: []agentbound.Step{}, Outcome: agentbound.Outcome{Word: agentbound.Unstated},
+	}
+	return e
+}
+
+// Brief is what to show the subject.
+func (e *Episode) Brief() Brief {
+	return Brief{Setting: e.tr.Setting, Instruction: e.tr.Instruction, Tools: e.tr.Tools}
+}
+
+// Seed is the trial's seed, for agents that sample.
+func (e *Episode) Seed() uint64 { return e.cfg.Seed }
+
+// StepsLeft is how many decisions with calls the subject may still commit.
+func (e *Episode) StepsLeft() int { return e.limits.Steps - e.acted() }
+
+func (e *Episode) acted() int {
+	n := 0
+	for _, s := range e.tr.Steps {
+		if len(s.Calls) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// Review shows a drafted Thought to the corrector. Where it comes back changed, the
+// agent decides once more with it and commits that, with the draft attached by
+// Revised. Without a corrector nothing changes.
+func (e *Episode) Review(ctx context.Context, d Decision) (thought string, changed bool, err error) {
+	if e.cfg.Intervention.Corrector == nil {
+		return d.Thought, false, nil
+	}
+	thought, err = e.cfg.Intervention.Corrector.Correct(ctx, e.context(d.Thought))
+	if err != nil {
+		return d.Thought, false, fmt.Errorf("corrector: %w", err)
+	}
+	return thought, thought != d.Thought, nil
+}
+
+func (e *Episode) context(thought string) intervene.Context {
+	return intervene.Context{Instruction: e.tr.Instruction, History: e.history, Tools: e.names, Thought: thought}
+}
+
+// Revised attaches the draft that a revised decision replaces.
+func Revised(d, draft Decision) Decision {
+	d.Draft = &agentbound.Draft{Thought: draft.Thought, Calls: draft.Calls, Outcome: draft.Outcome}
+	d.Usage = draft.Usage.Add(d.Usage)
+	return d
+}
+
+// Commit executes a decision. With an outcome it ends the trial and gives no
+// observations. An error other than ErrSteps is infrastructure.
+func (e *Episode) Commit(ctx context.Context, d Decision) ([]Observation, error) {
+	if e.ended {
+		return nil, ErrEnded
+	}
+	if len(d.Calls) > 0 && e.acted() >= e.limits.Steps {
+		e.end(agentbound.End{Reason: agentbound.EndSteps})
+		return nil, ErrSteps
+	}
+	step := agentbound.Step{Thought: d.Thought, ThoughtSource: source(d), Draft: d.Draft, Calls: []agentbound.CallRecord{}, Usage: d.Usage}
+	var seen []Observation
+	var err error
+	for i, c := range d.Calls {
+		var r agentbound.CallRecord
+		if r, err = e.call(ctx, i, d.Thought, c); err != nil {
+			break
+		}
+		step.Calls = append(step.Calls, r)
+		seen = append(seen, Observation{Call: r.Call, OK: r.OK, Value: r.Observation})
+	}
+	e.record(step)
+	if err != nil {
+		return nil, err
+	}
+	if d.Outcome != nil {
+		e.tr.Outcome = *d.Outcome
+		e.end(agentbound.End{Reason: agentbound.EndOutcome})
+	}
+	return seen, nil
+}
+
+func source(d Decision) agentbound.ThoughtSource {
+	switch {
+	case d.Source != "":
+		return d.Source
+	case d.Thought == "":
+		return agentbound.ThoughtNone
+	}
+	return agentbound.ThoughtText
+}
+
+func (e *Episode) record(step agentbound.Step) {
+	now := e.cfg.Clock()
+	step.MS, e.last = now.Sub(e.last).Milliseconds(), now
+	turn := intervene.Turn{Thought: step.Thought}
+	for _, c := range step.Calls {
+		turn.Observations = append(turn.Observations, c.Observation)
+	}
+	e.history = append(e.history, turn)
+	if len(step.Calls) > 0 || step.Thought != "" || step.Draft != nil {
+		e.tr.Steps = append(e.tr.Steps, step)
+	}
+}
+
+func (e *Episode) call(ctx context.Context, i int, thought string, c agentbound.Call) (agentbound.CallRecord, error) {
+	refusal := e.overLimit(i, len(c.Args))
+	c.Args = wellFormed(c.Args, e.limits.Args)
+	r := agentbound.CallRecord{Call: c}
+	if refusal != "" {
+		r.Observation = agentbound.StringValue("error: " + refusal)
+		return r, nil
+	}
+	if gate := e.cfg.Intervention.Gate; gate != nil {
+		decision, err := gate.Allow(ctx, intervene.Proposal{Context: e.context(thought), Call: c})
+		if err != nil {
+			return r, fmt.Errorf("gate: %w", err)
+		}
+		r.Gate = &decision
+		if !decision.Allowed {
+			r.Observation = agentbound.StringValue(strings.TrimSuffix("error: the call was not allowed: "+decision.Reason, ": "))
+			return r, nil
+		}
+	}
+	o, err := e.cfg.World.Call(ctx, c)
+	if err != nil {
+		return r, fmt.Errorf("world: %w", err)
+	}
+	r.OK, r.Observation, r.Diff, r.Event = o.OK, o.Observation, o.Diff, o.Event
+	if n := len(r.Observation); n > e.limits.Observation {
+		r.Observation = agentbound.StringValue(fmt.Sprintf("the answer has %d bytes and is too long to show (limit %d); ask for less", n, e.limits.Observation))
+	}
+	return r, nil
+}
+
+func (e *Episode) overLimit(i, size int) string {
+	switch {
+	case i >= e.limits.Calls:
+		return fmt.Sprintf("at most %d calls are taken in one step; this one was not executed", e.limits.Calls)
+	case size > e.limits.Args:
+		return fmt.Sprintf("arguments of %d bytes; at most %d are taken", size, e.limits.Args)
+	}
+	return ""
+}
+
+// wellFormed keeps what was sent, compacted, where it is JSON, and otherwise as the
+// JSON string of it, so that every stored trajectory is JSON. Of what is over the
+// limit only the beginning is kept: the call is refused anyway.
+func wellFormed(args agentbound.Value, limit int) agentbound.Value {
+	if len(args) == 0 {
+		return agentbound.Value("{}")
+	}
+	if len(args) > limit {
+		return agentbound.StringValue(strings.ToValidUTF8(string(args[:min(limit, 1000)]), "") + "…")
+	}
+	clean := bytes.ToValidUTF8(args, []byte("\uFFFD"))
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, clean); err != nil {
+		return agentbound.StringValue(string(clean))
+	}
+	return compact.Bytes()
+}
+
+// Fault ends the trial as unscored.
+func (e *Episode) Fault(err error) {
+	if !e.ended {
+		e.end(agentbound.End{Reason: agentbound.EndFault, Fault: err.Error()})
+	}
+}
+
+func (e *Episode) end(end agentbound.End) { e.tr.End, e.ended = end, true }
+
+// Ended reports whether the trial is over.
+func (e *Episode) Ended() bool { return e.ended }
+
+// Trajectory is the record. A trial that its agent left without an outcome ends
+// unstated.
+func (e *Episode) Trajectory() *agentbound.Trajectory {
+	if !e.ended {
+		e.end(agentbound.End{Reason: agentbound.EndOutcome})
+	}
+	return &e.tr
+}

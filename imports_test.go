@@ -1,0 +1,161 @@
+package agentbound_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Kinds of room (docs/architecture.md). What a kind may import of this module is
+// checked on the table itself, what a package does import on go list.
+const (
+	noun        = "noun"        // the root: standard library only, importable by all
+	part        = "part"        // one job, shared by others
+	port        = "port"        // a small interface
+	contract    = "contract"    // <port>test: what every adapter must pass; only tests import it
+	adapter     = "adapter"     // named after what it adapts; never imports an adapter
+	composition = "composition" // puts rooms together; imported by compositions and wiring only
+	wiring      = "wiring"      // cmd; nothing imports it
+)
+
+// The rooms, one line a package: its kind, the packages of this module that it may
+// import beyond the root, and the libraries it may import (a prefix of import
+// paths). The standard library is free, but see pure and stores below. A new
+// package needs a line here, a removed one loses it.
+var rooms = []room{
+	{".", noun, "", ""},
+	{"internal/star", part, "", "go.starlark.net"},
+	{"internal/store", port, "", ""},
+	{"internal/store/sqlite", adapter, "internal/store", "modernc.org/sqlite github.com/pressly/goose github.com/klauspost/compress"},
+	{"metric", part, "", "gonum.org/v1/gonum"},
+	{"suite", part, "internal/star", "github.com/goccy/go-yaml github.com/santhosh-tekuri/jsonschema"},
+}
+
+// Pure rooms do no I/O.
+var (
+	pure        = []string{".", "metric"}
+	inputOutput = []string{"database", "io/ioutil", "log", "net", "os", "plugin", "syscall"}
+)
+
+// SQL stays under this folder.
+const stores = "internal/store"
+
+var sql = []string{"database/sql", "modernc.org/sqlite", "github.com/jackc/pgx", "github.com/pressly/goose"}
+
+const module = "github.com/agentbound/agentbound"
+
+type room struct{ path, kind, rooms, libraries string }
+
+// TestRooms checks the table: what each kind of room may be allowed at all.
+func TestRooms(t *testing.T) {
+	mayImport := map[string][]string{
+		noun:        {},
+		part:        {part, port},
+		port:        {part, port},
+		contract:    {part, port},
+		adapter:     {part, port},
+		composition: {part, port, adapter, composition},
+		wiring:      {part, port, adapter, composition},
+	}
+	kinds := map[string]string{}
+	for _, r := range rooms {
+		if kinds[r.path] != "" {
+			t.Errorf("%s has two lines", r.path)
+		}
+		if mayImport[r.kind] == nil {
+			t.Errorf("%s: kind %q is not known", r.path, r.kind)
+		}
+		kinds[r.path] = r.kind
+	}
+	for _, p := range pure {
+		if kinds[p] == "" {
+			t.Errorf("pure names %s, which has no line", p)
+		}
+	}
+	for _, r := range rooms {
+		for _, to := range strings.Fields(r.rooms) {
+			switch kind := kinds[to]; {
+			case kind == "":
+				t.Errorf("%s may import %s, which has no line", r.path, to)
+			case !slices.Contains(mayImport[r.kind], kind):
+				t.Errorf("%s is a %s and may not import %s: a %s imports %s only", r.path, r.kind, to, r.kind,
+					strings.Join(append([]string{"the root"}, mayImport[r.kind]...), ", "))
+			}
+		}
+	}
+}
+
+// TestImports checks that each package imports what its line allows, and that
+// packages and lines correspond. Tests may import what they like.
+func TestImports(t *testing.T) {
+	packages := goList(t)
+	for _, r := range rooms {
+		imports, ok := packages[r.path]
+		if !ok {
+			t.Errorf("%s has a line but there is no such package: remove the line", r.path)
+		}
+		for _, imp := range imports {
+			if why := r.refuses(imp); why != "" {
+				t.Errorf("%s imports %s: %s", r.path, imp, why)
+			}
+		}
+	}
+	for p := range packages {
+		if !slices.ContainsFunc(rooms, func(r room) bool { return r.path == p }) {
+			t.Errorf("%s has no line in the table of rooms (imports_test.go): say what it is and what it may import", p)
+		}
+	}
+}
+
+// refuses says why a package may not import imp; empty where it may.
+func (r room) refuses(imp string) string {
+	under := func(prefix string) bool { return imp == prefix || strings.HasPrefix(imp, prefix+"/") }
+	standard := !strings.Contains(strings.Split(imp, "/")[0], ".")
+	switch {
+	case imp == "C":
+		return "we build without cgo"
+	case slices.Contains(pure, r.path) && slices.ContainsFunc(inputOutput, under):
+		return "a pure room does no I/O"
+	case slices.ContainsFunc(sql, under) && !strings.HasPrefix(r.path, stores+"/"):
+		return "SQL stays in the stores"
+	case standard:
+		return ""
+	case imp == module:
+		return ""
+	case under(module):
+		if !slices.Contains(strings.Fields(r.rooms), strings.TrimPrefix(imp, module+"/")) {
+			return "its line does not allow that room"
+		}
+	case !slices.ContainsFunc(strings.Fields(r.libraries), under):
+		return "its line does not allow that library"
+	}
+	return ""
+}
+
+// goList gives the imports of every package of the module, by path from the root.
+func goList(t *testing.T) map[string][]string {
+	t.Helper()
+	readTree(t)
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-e", "-json=ImportPath,Imports", "./...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	packages := map[string][]string{}
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p struct {
+			ImportPath string
+			Imports    []string
+		}
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return packages
+		} else if err != nil {
+			t.Fatalf("go list: %v", err)
+		}
+		packages[path.Join(".", strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/"))] = p.Imports
+	}
+}
