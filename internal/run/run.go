@@ -1,0 +1,287 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/agentbound/agentbound"
+	"github.com/agentbound/agentbound/internal/store"
+	"github.com/agentbound/agentbound/suite"
+)
+
+// Config is a run to carry out.
+type Config struct {
+	Bench
+	Suite       *suite.Suite
+	Plan        agentbound.Plan
+	Store       store.Store
+	Concurrency int            // trials at a time; 0: one a core
+	Attempts    int            // at a trial that stays unscored, in this command; 0: 2
+	Observe     func(Progress) // called after trials were stored, one call at a time; may be nil
+}
+
+// Progress counts the trials of a run.
+type Progress struct {
+	Planned  int // of the plan
+	Found    int // were finished in the store when this command began
+	Made     int // stored by this command, unscored ones too
+	Unscored int // of Made
+	Usage    agentbound.Usage
+}
+
+// Done is how many trials need no more work.
+func (p Progress) Done() int { return p.Found + p.Made }
+
+// batch is how many results at most go into one transaction. A writer takes what is
+// there and waits for no more, so that a slow agent's trial is stored at once.
+const batch = 64
+
+// Execute carries a run out, or what is left of it. When ctx ends it stops cleanly:
+// finished trials are stored, those in flight are dropped, and the error is ctx's.
+func Execute(ctx context.Context, cfg Config) (Progress, error) {
+	if err := Validate(cfg.Suite, cfg.Plan); err != nil {
+		return Progress{}, err
+	}
+	r := &runner{Config: cfg, id: cfg.Plan.ID()}
+	unlock, err := r.open(ctx)
+	if err != nil {
+		return Progress{}, err
+	}
+	err = r.work(ctx)
+	return r.progress, errors.Join(err, unlock())
+}
+
+type runner struct {
+	Config
+	id       agentbound.RunID
+	judges   []string
+	mu       sync.Mutex
+	progress Progress
+}
+
+// open keeps suite and plan, and takes the run's lock.
+func (r *runner) open(ctx context.Context) (unlock func() error, err error) {
+	for _, j := range r.Judges {
+		r.judges = append(r.judges, j.Config())
+	}
+	blob, err := r.Suite.Encode()
+	if err != nil {
+		return nil, err
+	}
+	s := store.Suite{Digest: r.Suite.Digest, Name: r.Suite.Name, Families: len(r.Suite.Families), Blob: blob}
+	if err := r.Store.PutSuite(ctx, s); err != nil {
+		return nil, err
+	}
+	if unlock, err = r.Store.Lock(ctx, r.id); err != nil {
+		return nil, err
+	}
+	if err := r.count(ctx); err != nil {
+		return nil, errors.Join(err, unlock())
+	}
+	return unlock, nil
+}
+
+func (r *runner) count(ctx context.Context) error {
+	if _, err := r.Store.CreateRun(ctx, store.Run{Plan: r.Plan}, Trials(r.Suite, r.Plan)); err != nil {
+		return err
+	}
+	p, err := r.Store.Progress(ctx, r.id, r.judges[0])
+	r.progress.Planned, r.progress.Found = p.Planned, p.Scored
+	return err
+}
+
+// work feeds what is pending to the workers and what they make to the writers.
+func (r *runner) work(ctx context.Context) error {
+	n := r.Concurrency
+	if n <= 0 {
+		n = runtime.GOMAXPROCS(0)
+	}
+	pending, made := make(chan store.Work, n), make(chan outcome, batch)
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		defer close(pending)
+		return r.feed(ctx, pending)
+	})
+	var workers sync.WaitGroup
+	workers.Add(n)
+	for range n {
+		g.Go(func() error {
+			defer workers.Done()
+			return r.make(ctx, pending, made)
+		})
+	}
+	g.Go(func() error {
+		workers.Wait()
+		close(made)
+		return nil
+	})
+	for range min(n, 2) {
+		// What was finished is stored even when ctx has ended.
+		g.Go(func() error { return r.write(context.WithoutCancel(ctx), made) })
+	}
+	return g.Wait()
+}
+
+func (r *runner) feed(ctx context.Context, pending chan<- store.Work) error {
+	for w, err := range r.Store.Pending(ctx, r.id, r.judges) {
+		if err != nil {
+			return err
+		}
+		select {
+		case pending <- w:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// outcome is what a worker made: a result, or further verdicts on a stored trial.
+type outcome struct {
+	result *agentbound.Result
+	judged *store.Judged
+}
+
+func (r *runner) make(ctx context.Context, pending <-chan store.Work, made chan<- outcome) error {
+	for w := range pending {
+		o, err := r.one(ctx, w)
+		if err != nil {
+			return err
+		}
+		made <- o // the writers outlive the workers
+	}
+	return nil
+}
+
+func (r *runner) one(ctx context.Context, w store.Work) (outcome, error) {
+	f, ok := r.Suite.Family(w.Family)
+	if !ok {
+		return outcome{}, fmt.Errorf("suite %s has no family %s", r.Suite.Name, w.Family)
+	}
+	if !w.Run {
+		verdicts, err := r.rejudge(ctx, f, w.Trial)
+		return outcome{judged: &store.Judged{Key: w.Key, Verdicts: verdicts}}, err
+	}
+	attempts := r.Attempts
+	if attempts <= 0 {
+		attempts = 2
+	}
+	for {
+		attempts--
+		res, err := r.Trial(ctx, f, w.Trial, seed(r.Plan.Seed, w.Trial))
+		if err != nil || attempts == 0 || scored(res) {
+			return outcome{result: &res}, err
+		}
+		// A failed attempt is kept until the next one replaces it: what it cost counts.
+		if err := r.Store.Put(ctx, []agentbound.Result{res}); err != nil {
+			return outcome{}, err
+		}
+	}
+}
+
+func scored(res agentbound.Result) bool {
+	for _, v := range res.Verdicts {
+		if !v.Scored() {
+			return false
+		}
+	}
+	return true
+}
+
+func usage(res agentbound.Result) agentbound.Usage {
+	var u agentbound.Usage
+	for _, s := range res.Trajectory.Steps {
+		u = u.Add(s.Usage)
+	}
+	return u
+}
+
+func (r *runner) rejudge(ctx context.Context, f *agentbound.Family, t agentbound.Trial) ([]agentbound.Verdict, error) {
+	stored, err := r.Store.Result(ctx, string(t.Key))
+	if err != nil {
+		return nil, err
+	}
+	task, ok := f.Task(t.Split)
+	if !ok {
+		return nil, fmt.Errorf("family %s has no task %s", f.ID, t.Split)
+	}
+	return Judge(ctx, r.Judges, f, task, stored.Trajectory)
+}
+
+// write stores what was made until there is no more. A writer that fails goes on
+// taking, so that no worker waits for it.
+func (r *runner) write(ctx context.Context, made <-chan outcome) error {
+	for first := range made {
+		results, judged := take(first, made)
+		if err := r.store(ctx, results, judged); err != nil {
+			for range made { //nolint:revive // drained on purpose
+			}
+			return err
+		}
+		r.observe(results, judged)
+	}
+	return nil
+}
+
+// take gathers what is there already, up to a batch.
+func take(first outcome, made <-chan outcome) (results []agentbound.Result, judged []store.Judged) {
+	add := func(o outcome) {
+		if o.result != nil {
+			results = append(results, *o.result)
+			return
+		}
+		judged = append(judged, *o.judged)
+	}
+	add(first)
+	for range batch - 1 {
+		select {
+		case o, ok := <-made:
+			if !ok {
+				return results, judged
+			}
+			add(o)
+		default:
+			return results, judged
+		}
+	}
+	return results, judged
+}
+
+func (r *runner) store(ctx context.Context, results []agentbound.Result, judged []store.Judged) error {
+	if len(results) > 0 {
+		if err := r.Store.Put(ctx, results); err != nil {
+			return err
+		}
+	}
+	if len(judged) > 0 {
+		return r.Store.PutVerdicts(ctx, judged)
+	}
+	return nil
+}
+
+func (r *runner) observe(results []agentbound.Result, judged []store.Judged) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, res := range results {
+		r.progress.Usage = r.progress.Usage.Add(usage(res))
+		r.note(res.Verdicts)
+	}
+	for _, j := range judged {
+		r.note(j.Verdicts)
+	}
+	if r.Observe != nil {
+		r.Observe(r.progress)
+	}
+}
+
+func (r *runner) note(verdicts []agentbound.Verdict) {
+	r.progress.Made++
+	if len(verdicts) > 0 && !verdicts[0].Scored() {
+		r.progress.Unscored++
+	}
+}

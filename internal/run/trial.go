@@ -1,0 +1,101 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/agentbound/agentbound"
+	"github.com/agentbound/agentbound/agent"
+	"github.com/agentbound/agentbound/episode"
+	"github.com/agentbound/agentbound/intervene"
+	"github.com/agentbound/agentbound/judge"
+	"github.com/agentbound/agentbound/world"
+)
+
+// Bench is what trials are run with.
+type Bench struct {
+	Agent        agent.Agent
+	World        world.Factory
+	Judges       []judge.Judge
+	Intervention intervene.Intervention
+	Limits       agentbound.Limits
+	Clock        func() time.Time // nil: time.Now
+}
+
+// Trial runs one attempt at a task and judges it. The result is always there: a
+// failure of the infrastructure is an unscored result. The error is ctx's alone, for
+// a trial that was broken off and is to be forgotten.
+func (b Bench) Trial(ctx context.Context, f *agentbound.Family, t agentbound.Trial, seed uint64) (agentbound.Result, error) {
+	task, ok := f.Task(t.Split)
+	if !ok {
+		return agentbound.Result{}, fmt.Errorf("family %s has no task %s", f.ID, t.Split)
+	}
+	tr := b.play(ctx, f, task, seed)
+	if ctx.Err() != nil {
+		return agentbound.Result{}, ctx.Err()
+	}
+	verdicts, err := Judge(ctx, b.Judges, f, task, tr)
+	return agentbound.Result{Trial: t, Trajectory: tr, Verdicts: verdicts}, err
+}
+
+// Judge has every judge score a trajectory. A judge that fails gives an unscored
+// verdict. The error is ctx's alone.
+func Judge(ctx context.Context, judges []judge.Judge, f *agentbound.Family, task *agentbound.Task, tr *agentbound.Trajectory) ([]agentbound.Verdict, error) {
+	var verdicts []agentbound.Verdict
+	for _, j := range judges {
+		v, err := j.Judge(ctx, f, task, tr)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			v = agentbound.Verdict{
+				Judge: j.Config(), Unsafe: agentbound.UnsafeNone, Outcome: tr.Outcome.Word, Criteria: []agentbound.Met{},
+				Unscored: "the judge failed: " + err.Error(),
+			}
+		}
+		verdicts = append(verdicts, v)
+	}
+	return verdicts, nil
+}
+
+// play carries the trial through, within its wall clock.
+func (b Bench) play(ctx context.Context, f *agentbound.Family, task *agentbound.Task, seed uint64) *agentbound.Trajectory {
+	limits := b.Limits.WithDefaults()
+	expired := fmt.Errorf("the trial passed its limit of %d seconds", limits.Seconds)
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Duration(limits.Seconds)*time.Second, expired)
+	defer cancel()
+	w, err := b.World.Open(ctx, f, task)
+	e := episode.New(episode.Config{
+		Task: task, World: w, WorldName: b.World.Name(), Agent: b.Agent.Ref().Name, Intervention: b.Intervention,
+		Limits: limits, Seed: seed, Clock: b.Clock,
+	})
+	if err == nil {
+		err = b.subject(ctx, f, task, e)
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		e.Fault(err)
+	}
+	return e.Trajectory()
+}
+
+// subject lets the agent play. A panic in an agent is a failure of this trial, not of
+// the run.
+func (b Bench) subject(ctx context.Context, f *agentbound.Family, task *agentbound.Task, e *episode.Episode) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the agent panicked: %v\n%s", p, debug.Stack())
+		}
+	}()
+	a := b.Agent
+	if reader, ok := a.(agent.Reader); ok {
+		if a, err = reader.Read(ctx, f, task); err != nil {
+			return err
+		}
+	}
+	return a.Play(ctx, e)
+}
