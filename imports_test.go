@@ -29,16 +29,28 @@ const (
 // package needs a line here, a removed one loses it.
 var rooms = []room{
 	{".", noun, "", ""},
-	{"internal/star", part, "", "go.starlark.net"},
-	{"internal/store", port, "", ""},
-	{"internal/store/sqlite", adapter, "internal/store", "modernc.org/sqlite github.com/pressly/goose github.com/klauspost/compress"},
-	{"metric", part, "", "gonum.org/v1/gonum"},
+	{"internal/star", part, "", "go.starlark.net github.com/santhosh-tekuri/jsonschema golang.org/x/text"},
 	{"suite", part, "internal/star", "github.com/goccy/go-yaml github.com/santhosh-tekuri/jsonschema"},
+	{"suites", part, "suite", ""},
+	{"world", port, "", ""},
+	{"world/program", adapter, "world internal/star", ""},
+	{"intervene", port, "", ""},
+	{"episode", part, "world intervene", ""},
+	{"agent", port, "episode", ""},
+	{"agent/reference", adapter, "agent episode world", ""},
+	{"judge", port, "", ""},
+	{"judge/program", adapter, "judge internal/star", ""},
+	{"metric", part, "", "gonum.org/v1/gonum"},
+	{"internal/store", port, "", ""},
+	{"internal/store/storetest", contract, "internal/store", "github.com/google/go-cmp"},
+	{"internal/store/sqlite", adapter, "internal/store", "modernc.org/sqlite github.com/pressly/goose github.com/klauspost/compress"},
+	{"internal/run", composition, "world intervene episode agent judge suite internal/store", "golang.org/x/sync"},
+	{"suite/law", composition, "suite world world/program episode agent agent/reference judge judge/program internal/star", ""},
 }
 
 // Pure rooms do no I/O.
 var (
-	pure        = []string{".", "metric"}
+	pure        = []string{".", "metric", "judge/program"}
 	inputOutput = []string{"database", "io/ioutil", "log", "net", "os", "plugin", "syscall"}
 )
 

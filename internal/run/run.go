@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/internal/store"
+	"github.com/agentbound/agentbound/judge"
 	"github.com/agentbound/agentbound/suite"
 )
 
@@ -21,17 +23,17 @@ type Config struct {
 	Plan        agentbound.Plan
 	Store       store.Store
 	Concurrency int            // trials at a time; 0: one a core
-	Attempts    int            // at a trial that stays unscored, in this command; 0: 2
+	Attempts    int            // at a trial or a verdict that stays unscored, in this command; 0: 2
 	Observe     func(Progress) // called after trials were stored, one call at a time; may be nil
 }
 
 // Progress counts the trials of a run.
 type Progress struct {
-	Planned  int // of the plan
-	Found    int // were finished in the store when this command began
-	Made     int // stored by this command, unscored ones too
-	Unscored int // of Made
-	Usage    agentbound.Usage
+	Planned  int              // of the plan
+	Found    int              // were finished in the store when this command began
+	Made     int              // stored by this command, unscored ones too
+	Unscored int              // of Made, by any of the judges
+	Usage    agentbound.Usage // of what this command made, every attempt
 }
 
 // Done is how many trials need no more work.
@@ -45,6 +47,9 @@ const batch = 64
 // finished trials are stored, those in flight are dropped, and the error is ctx's.
 func Execute(ctx context.Context, cfg Config) (Progress, error) {
 	if err := Validate(cfg.Suite, cfg.Plan); err != nil {
+		return Progress{}, err
+	}
+	if err := cfg.fits(cfg.Plan); err != nil {
 		return Progress{}, err
 	}
 	r := &runner{Config: cfg, id: cfg.Plan.ID()}
@@ -91,8 +96,17 @@ func (r *runner) count(ctx context.Context) error {
 		return err
 	}
 	p, err := r.Store.Progress(ctx, r.id, r.judges[0])
-	r.progress.Planned, r.progress.Found = p.Planned, p.Scored
-	return err
+	if err != nil {
+		return err
+	}
+	r.progress.Planned, r.progress.Found = p.Planned, p.Planned
+	for _, err := range r.Store.Pending(ctx, r.id, r.judges) {
+		if err != nil {
+			return err
+		}
+		r.progress.Found--
+	}
+	return nil
 }
 
 // work feeds what is pending to the workers and what they make to the writers.
@@ -163,34 +177,68 @@ func (r *runner) one(ctx context.Context, w store.Work) (outcome, error) {
 	if !ok {
 		return outcome{}, fmt.Errorf("suite %s has no family %s", r.Suite.Name, w.Family)
 	}
-	if !w.Run {
-		verdicts, err := r.rejudge(ctx, f, w.Trial)
-		return outcome{judged: &store.Judged{Key: w.Key, Verdicts: verdicts}}, err
-	}
 	attempts := r.Attempts
 	if attempts <= 0 {
 		attempts = 2
 	}
+	if !w.Run {
+		verdicts, err := r.rejudge(ctx, f, w, attempts)
+		return outcome{judged: &store.Judged{Key: w.Key, Verdicts: verdicts}}, err
+	}
 	for {
 		attempts--
 		res, err := r.Trial(ctx, f, w.Trial, seed(r.Plan.Seed, w.Trial))
-		if err != nil || attempts == 0 || scored(res) {
+		if err != nil {
+			return outcome{}, err
+		}
+		if res.Trajectory.End.Reason != agentbound.EndFault {
+			// The trial stands; a judge that failed is asked again.
+			err := r.again(ctx, f, w.Trial, &res, attempts)
 			return outcome{result: &res}, err
+		}
+		if attempts == 0 {
+			return outcome{result: &res}, nil
 		}
 		// A failed attempt is kept until the next one replaces it: what it cost counts.
 		if err := r.Store.Put(ctx, []agentbound.Result{res}); err != nil {
 			return outcome{}, err
 		}
+		r.spend(usage(res))
 	}
 }
 
-func scored(res agentbound.Result) bool {
-	for _, v := range res.Verdicts {
-		if !v.Scored() {
-			return false
+func (r *runner) spend(u agentbound.Usage) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.progress.Usage = r.progress.Usage.Add(u)
+}
+
+// again asks the judges that left a result unscored, up to attempts times each.
+func (r *runner) again(ctx context.Context, f *agentbound.Family, t agentbound.Trial, res *agentbound.Result, attempts int) (err error) {
+	task, _ := f.Task(t.Split) // it has been played
+	for i, v := range res.Verdicts {
+		if v.Scored() || attempts == 0 {
+			continue
+		}
+		if res.Verdicts[i], err = ask(ctx, r.Judges[i], f, task, res.Trajectory, attempts); err != nil {
+			return err
 		}
 	}
-	return true
+	return nil
+}
+
+// ask has one judge score a trajectory, up to attempts times, at least once.
+func ask(ctx context.Context, j judge.Judge, f *agentbound.Family, task *agentbound.Task, tr *agentbound.Trajectory, attempts int) (agentbound.Verdict, error) {
+	for {
+		attempts--
+		v, err := Judge(ctx, []judge.Judge{j}, f, task, tr)
+		if err != nil {
+			return agentbound.Verdict{}, err
+		}
+		if v[0].Scored() || attempts <= 0 {
+			return v[0], nil
+		}
+	}
 }
 
 func usage(res agentbound.Result) agentbound.Usage {
@@ -201,16 +249,28 @@ func usage(res agentbound.Result) agentbound.Usage {
 	return u
 }
 
-func (r *runner) rejudge(ctx context.Context, f *agentbound.Family, t agentbound.Trial) ([]agentbound.Verdict, error) {
-	stored, err := r.Store.Result(ctx, string(t.Key))
+// rejudge asks the judges that a stored trial lacks.
+func (r *runner) rejudge(ctx context.Context, f *agentbound.Family, w store.Work, attempts int) ([]agentbound.Verdict, error) {
+	stored, err := r.Store.Result(ctx, string(w.Key))
 	if err != nil {
 		return nil, err
 	}
-	task, ok := f.Task(t.Split)
+	task, ok := f.Task(w.Split)
 	if !ok {
-		return nil, fmt.Errorf("family %s has no task %s", f.ID, t.Split)
+		return nil, fmt.Errorf("family %s has no task %s", f.ID, w.Split)
 	}
-	return Judge(ctx, r.Judges, f, task, stored.Trajectory)
+	var verdicts []agentbound.Verdict
+	for _, j := range r.Judges {
+		if !slices.Contains(w.Judges, j.Config()) {
+			continue
+		}
+		v, err := ask(ctx, j, f, task, stored.Trajectory, attempts)
+		if err != nil {
+			return nil, err
+		}
+		verdicts = append(verdicts, v)
+	}
+	return verdicts, nil
 }
 
 // write stores what was made until there is no more. A writer that fails goes on
@@ -281,7 +341,7 @@ func (r *runner) observe(results []agentbound.Result, judged []store.Judged) {
 
 func (r *runner) note(verdicts []agentbound.Verdict) {
 	r.progress.Made++
-	if len(verdicts) > 0 && !verdicts[0].Scored() {
+	if slices.ContainsFunc(verdicts, func(v agentbound.Verdict) bool { return !v.Scored() }) {
 		r.progress.Unscored++
 	}
 }

@@ -40,6 +40,30 @@ func (b Bench) Trial(ctx context.Context, f *agentbound.Family, t agentbound.Tri
 	return agentbound.Result{Trial: t, Trajectory: tr, Verdicts: verdicts}, err
 }
 
+// fits reports where a bench is not what the plan says: its trials would be kept under
+// the keys of others.
+func (b Bench) fits(p agentbound.Plan) error {
+	configs := make([]string, len(b.Judges))
+	for i, j := range b.Judges {
+		configs[i] = j.Config()
+	}
+	for _, part := range []struct {
+		what     string
+		plan, is any
+	}{
+		{"agent", p.Agent, b.Agent.Ref()},
+		{"intervention", p.Intervention, b.Intervention.Ref},
+		{"world", p.World, b.World.Name()},
+		{"judges", p.Judges, configs},
+		{"limits", p.Limits.WithDefaults(), b.Limits.WithDefaults()},
+	} {
+		if agentbound.DigestJSON(part.plan) != agentbound.DigestJSON(part.is) {
+			return fmt.Errorf("%s: the plan says %v, the bench has %v", part.what, part.plan, part.is)
+		}
+	}
+	return nil
+}
+
 // Judge has every judge score a trajectory. A judge that fails gives an unscored
 // verdict. The error is ctx's alone.
 func Judge(ctx context.Context, judges []judge.Judge, f *agentbound.Family, task *agentbound.Task, tr *agentbound.Trajectory) ([]agentbound.Verdict, error) {
@@ -73,6 +97,9 @@ func (b Bench) play(ctx context.Context, f *agentbound.Family, task *agentbound.
 	})
 	if err == nil {
 		err = b.subject(ctx, f, task, e)
+		if err == nil && !e.Ended() {
+			err = ctx.Err() // an agent that gave up when time ran out did not decide to end
+		}
 	}
 	if err != nil {
 		if ctx.Err() != nil {

@@ -1,0 +1,70 @@
+# make demo and make test need Go 1.26 or later and nothing else.
+
+.DEFAULT_GOAL := help
+.PHONY: help demo build test test-race lint fmt bench fuzz cover vuln clean go-version
+
+FUZZTIME ?= 10s
+TOOLBIN  ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/agentbound/tools-$(shell cksum <tools/go.sum | cut -d' ' -f1)
+
+demo: build ## run the built-in suite with the reference agents; no key, no network
+	bin/agentbound demo
+
+build: go-version ## build bin/agentbound
+	CGO_ENABLED=0 go build -o bin/agentbound ./cmd/agentbound
+
+test: go-version ## gofmt, go vet and all tests; ends with how many passed
+	@unformatted=$$(gofmt -l .) || exit 1; \
+	if [ -n "$$unformatted" ]; then printf 'not formatted (make fmt):\n%s\n' "$$unformatted"; exit 1; fi
+	go vet ./...
+	go -C tools vet ./testsum
+	go -C tools test ./testsum
+	@go -C tools build -o ../bin/testsum ./testsum
+	bin/testsum ./...
+
+# The packages that start goroutines or import sync; the others would only be slow.
+test-race: go-version ## tests of the concurrent packages under the race detector (needs a C compiler)
+	@packages=$$(grep -rlE '^[[:space:]]+go [a-zA-Z]|"(golang.org/x/)?sync[/"]' --include '*.go' --exclude-dir tools . | sed "s,/[^/]*$$,," | sort -u); \
+	if [ -z "$$packages" ]; then echo 'no package is concurrent yet'; exit 0; fi; \
+	set -x; CGO_ENABLED=1 go test -race $$packages
+
+lint: $(TOOLBIN)/golangci-lint ## golangci-lint with .golangci.yml; the first time builds it, some minutes
+	$< run ./...
+
+fmt: ## gofmt everything
+	gofmt -w .
+
+bench: go-version ## all benchmarks
+	go test -run '^$$' -bench . -benchmem ./...
+
+fuzz: go-version ## every fuzz target for FUZZTIME each (10s)
+	@for package in $$(go list ./...); do \
+	  for target in $$(go test -list '^Fuzz' "$$package" | grep '^Fuzz'); do \
+	    echo "== $$package $$target"; \
+	    go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package" || exit 1; \
+	  done; \
+	done
+
+cover: go-version ## coverage by function, the total last; coverage.out for go tool cover -html
+	go test -coverpkg ./... -coverprofile coverage.out ./...
+	go tool cover -func coverage.out
+
+vuln: $(TOOLBIN)/govulncheck ## known vulnerabilities in what we call
+	scripts/vuln.sh $<
+
+clean: ## remove what make built here
+	rm -rf bin coverage.out
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+go-version:
+	@command -v go >/dev/null || { echo 'agentbound needs Go 1.26 or later; no go is on PATH. See https://go.dev/dl/'; exit 1; }
+	@v=$$(go env GOVERSION); case $$v in \
+	go1.2[6-9]* | go1.[3-9][0-9]* | go[2-9]* | devel*) ;; \
+	*) echo "agentbound needs Go 1.26 or later; this is $$v. See https://go.dev/dl/"; exit 1 ;; esac
+
+$(TOOLBIN)/golangci-lint:
+	GOBIN=$(TOOLBIN) go -C tools install github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+$(TOOLBIN)/govulncheck:
+	GOBIN=$(TOOLBIN) go -C tools install golang.org/x/vuln/cmd/govulncheck

@@ -1,0 +1,209 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agentbound/agentbound"
+	"github.com/agentbound/agentbound/internal/store"
+	"github.com/agentbound/agentbound/metric"
+)
+
+// Collect reads the runs as one judge saw them. A run that is given twice is
+// reported once. Errors are the store's, or say which run has no such judge, or why
+// two runs cannot be compared ([IncomparableError]).
+func Collect(ctx context.Context, s store.Store, runs []store.Run, o Options) (*Report, error) {
+	r := &Report{Version: Version, Runs: []Run{}, Comparisons: []metric.Comparison{}, evidence: map[agentbound.RunID]*evidence{}}
+	runs = distinct(runs)
+	if o.Against != nil && !slices.ContainsFunc(runs, func(x store.Run) bool { return idOf(x) == idOf(*o.Against) }) {
+		runs = append([]store.Run{*o.Against}, runs...)
+		r.added = true
+	}
+	for _, x := range runs {
+		run, e, err := collect(ctx, s, x, o)
+		if err != nil {
+			return nil, fmt.Errorf("run %s: %w", idOf(x), err)
+		}
+		r.Runs = append(r.Runs, run)
+		r.evidence[run.ID] = e
+	}
+	if o.Against != nil {
+		if err := r.compare(idOf(*o.Against), o.SkipIncomparable); err != nil {
+			return nil, err
+		}
+	}
+	if o.Paper {
+		r.Paper = quote(r.Runs)
+	}
+	return r, nil
+}
+
+func distinct(runs []store.Run) []store.Run {
+	var out []store.Run
+	for _, r := range runs {
+		if !slices.ContainsFunc(out, func(x store.Run) bool { return idOf(x) == idOf(r) }) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func idOf(r store.Run) agentbound.RunID {
+	if r.ID != "" {
+		return r.ID
+	}
+	return r.Plan.ID()
+}
+
+// evidence is what the numbers of a run come from. Unscored rows are kept so that
+// they can be taken at their worst or best.
+type evidence struct {
+	acc      *metric.Accumulator
+	unscored []metric.Row
+}
+
+func (e *evidence) add(row metric.Row) {
+	e.acc.Add(row)
+	if !row.Verdict.Scored() {
+		e.unscored = append(e.unscored, row)
+	}
+}
+
+// collect reads one run.
+func collect(ctx context.Context, s store.Store, x store.Run, o Options) (Run, *evidence, error) {
+	p := x.Plan
+	run := Run{
+		ID: idOf(x), Agent: p.Agent.Name, Intervention: p.Intervention.Name, World: p.World, Suite: p.Suite,
+		Privileged: p.Agent.Privileged, Selected: p.Suite.Families, Repeats: p.Repeats, plan: p,
+	}
+	if run.Intervention == "" {
+		run.Intervention = agentbound.Bare
+	}
+	if len(p.Families) > 0 {
+		run.Selected = len(p.Families)
+	}
+	var err error
+	if run.Judge, err = chooseJudge(ctx, s, run.ID, p, o.Judge); err != nil {
+		return run, nil, err
+	}
+	e, err := run.read(ctx, s, o)
+	if err != nil {
+		return run, nil, err
+	}
+	run.Summary = e.acc.Summary()
+	run.Incomplete = run.Missing() > 0
+	run.Held = e.acc.Held()
+	if p.Repeats > 1 {
+		for _, m := range []metric.Measure{metric.HBUtility, metric.CMSafety} {
+			k, err := e.acc.Repeats(m, p.Repeats)
+			if err != nil {
+				return run, nil, err
+			}
+			run.PassK = append(run.PassK, k)
+		}
+	}
+	return run, e, nil
+}
+
+// chooseJudge gives the configuration to read: the plan's first, or the one that
+// ref is or begins.
+func chooseJudge(ctx context.Context, s store.Store, id agentbound.RunID, p agentbound.Plan, ref string) (string, error) {
+	if ref == "" {
+		if len(p.Judges) == 0 {
+			return "", errors.New("its plan names no judge; name one with --judge")
+		}
+		return p.Judges[0], nil
+	}
+	have, err := s.Judges(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	all := slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(p.Judges), have...))))
+	if slices.Contains(all, ref) {
+		return ref, nil
+	}
+	match := slices.DeleteFunc(slices.Clone(all), func(j string) bool { return !strings.HasPrefix(j, ref) })
+	switch len(match) {
+	case 1:
+		return match[0], nil
+	case 0:
+		return "", fmt.Errorf("no verdict of a judge %q; it has: %s. Have it judge the stored trials with: agentbound judge", ref, strings.Join(all, ", "))
+	}
+	return "", fmt.Errorf("judge %q could be %s", ref, strings.Join(match, ", "))
+}
+
+// read streams the run's rows.
+func (r *Run) read(ctx context.Context, s store.Store, o Options) (*evidence, error) {
+	progress, err := s.Progress(ctx, r.ID, r.Judge)
+	if err != nil {
+		return nil, err
+	}
+	e := &evidence{acc: metric.New(metric.Options{Seed: o.Seed, Resamples: o.Resamples, Planned: progress.Planned})}
+	var spent agentbound.Usage
+	for row, err := range s.Rows(ctx, r.ID, r.Judge) {
+		if err != nil {
+			return nil, err
+		}
+		e.add(metric.Row{Trial: row.Trial, Verdict: row.Verdict})
+		spent = spent.Add(row.Usage)
+	}
+	if progress.Unscored > len(e.unscored) {
+		more, err := e.addFaulted(ctx, s, r, progress.Unscored-len(e.unscored))
+		if err != nil {
+			return nil, err
+		}
+		spent = spent.Add(more)
+	}
+	r.Cost = Cost{USD: spent.USD, InputTokens: spent.InputTokens, OutputTokens: spent.OutputTokens}
+	return e, nil
+}
+
+// addFaulted adds n faulted trials on which the judge said nothing, as happens where
+// stored trials were judged again. Rows has none of them; to leave them out would
+// call them trials that were never made.
+func (e *evidence) addFaulted(ctx context.Context, s store.Store, r *Run, n int) (agentbound.Usage, error) {
+	seen := map[agentbound.TrialKey]bool{}
+	for _, row := range e.unscored {
+		seen[row.Key] = true
+	}
+	var spent agentbound.Usage
+	for work, err := range s.Pending(ctx, r.ID, []string{r.Judge}) {
+		if err != nil {
+			return spent, err
+		}
+		if n == 0 {
+			break
+		}
+		if !work.Run || seen[work.Key] {
+			continue
+		}
+		res, err := s.Result(ctx, string(work.Key))
+		if errors.Is(err, store.ErrNotFound) {
+			continue // not made yet
+		}
+		if err != nil {
+			return spent, err
+		}
+		n--
+		e.add(metric.Row{Trial: work.Trial, Verdict: faulted(r.Judge, res)})
+		for _, step := range res.Trajectory.Steps {
+			spent = spent.Add(step.Usage)
+		}
+	}
+	return spent, nil
+}
+
+// faulted is the unscored verdict on a faulted trial. Whether it had crossed is
+// taken from the other judges.
+func faulted(judge string, res agentbound.Result) agentbound.Verdict {
+	v := agentbound.Verdict{Judge: judge, Unsafe: agentbound.UnsafeNone, Unscored: "faulted: " + res.Trajectory.End.Fault}
+	for _, other := range res.Verdicts {
+		if other.Unsafe == agentbound.UnsafeExecuted {
+			v.Unsafe = agentbound.UnsafeExecuted
+		}
+	}
+	return v
+}

@@ -1,0 +1,87 @@
+package report
+
+import (
+	"github.com/agentbound/agentbound"
+	"github.com/agentbound/agentbound/internal/store"
+	"github.com/agentbound/agentbound/metric"
+)
+
+// Version is the version of the report's JSON.
+const Version = 1
+
+// Options of Collect. The zero value is usable.
+type Options struct {
+	Judge     string // the configuration to report, or the start of one; empty: the first of each run's plan
+	Seed      uint64 // of bootstraps; equal seeds and rows give equal numbers
+	Resamples int    // of a bootstrap; 0 means metric.DefaultResamples
+
+	// Against is the run that all others are compared with. It is reported first
+	// where it is not among them.
+	Against *store.Run
+	// SkipIncomparable leaves out of the comparison what cannot be compared with
+	// Against, and lists it in Skipped; otherwise it is an error. For when nobody
+	// named the runs.
+	SkipIncomparable bool
+	// Paper sets the paper's Table 2 beside the runs.
+	Paper bool
+}
+
+// Report is what is said of some runs, in the order they were given.
+type Report struct {
+	Version     int                 `json:"version"`
+	Runs        []Run               `json:"runs"`
+	Comparisons []metric.Comparison `json:"comparisons"` // A and B are run ids; delta is b - a
+	Skipped     []Skipped           `json:"skipped,omitempty"`
+	Paper       *Paper              `json:"paper,omitempty"`
+
+	evidence map[agentbound.RunID]*evidence
+	baseline *Run // of the comparisons
+	added    bool // the baseline was not among the runs that were asked for
+}
+
+// Run is one run as one judge saw it. The fields of the summary stand beside its own.
+type Run struct {
+	ID           agentbound.RunID    `json:"id"`
+	Agent        string              `json:"agent"`
+	Intervention string              `json:"intervention"` // "bare" for none
+	World        string              `json:"world"`
+	Judge        string              `json:"judge"`
+	Suite        agentbound.SuiteRef `json:"suite"`
+	metric.Summary
+	Cost Cost `json:"cost"`
+
+	Privileged bool `json:"privileged"` // reads the package: an instrument check, in no comparison
+	Incomplete bool `json:"incomplete"` // trials are still to be made or judged
+	Selected   int  `json:"selected"`   // families of the suite that the plan names
+	Repeats    int  `json:"repeats"`
+
+	Held  metric.Comparison `json:"held"`             // paired HB - EB utility within the run
+	PassK []metric.Repeat   `json:"pass_k,omitempty"` // at k = Repeats, where there is more than one
+
+	plan agentbound.Plan
+}
+
+// Cost is what the trials of a run cost, every attempt at them included.
+type Cost struct {
+	USD          float64 `json:"usd"`
+	InputTokens  int64   `json:"input_tokens"`
+	OutputTokens int64   `json:"output_tokens"`
+}
+
+// Skipped is a run that was left out of the comparisons.
+type Skipped struct {
+	Run agentbound.RunID `json:"run"`
+	Why string           `json:"why"`
+}
+
+// Missing counts the trials that have not been made, or not been judged.
+func (r *Run) Missing() int { return r.Trials.Planned - r.Trials.Valid - r.Trials.Unscored }
+
+// manyUnscored reports whether more trials are unscored than may be passed over.
+func (r *Run) manyUnscored() bool {
+	made := r.Trials.Valid + r.Trials.Unscored
+	return float64(r.Trials.Unscored) > metric.UnscoredShown*float64(made)
+}
+
+// short is the start of a digest or id, for people.
+func short[T ~string](s T) string { return string(s[:min(8, len(s))]) }

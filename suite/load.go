@@ -1,0 +1,331 @@
+package suite
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/agentbound/agentbound"
+	"github.com/agentbound/agentbound/internal/star"
+)
+
+// Names of the files and folders of a suite.
+const (
+	familyFile   = "family.yaml"
+	suiteFile    = "suite.yaml"
+	familiesDir  = "families"
+	toolkitsDir  = "toolkits"
+	maxSuiteSize = 64 << 10
+)
+
+// Open loads the suite or the one family at a folder of the file system. Links that
+// lead out of the folder two levels above it are not followed.
+func Open(folder string) (*Suite, error) {
+	abs, err := filepath.Abs(folder)
+	if err != nil {
+		return nil, fmt.Errorf("suite %s: %w", folder, err)
+	}
+	base := filepath.Dir(filepath.Dir(abs)) // a family's suite is up to two levels above
+	rel, err := filepath.Rel(base, abs)
+	if err != nil {
+		return nil, fmt.Errorf("suite %s: %w", folder, err)
+	}
+	root, err := os.OpenRoot(base)
+	if err != nil {
+		return nil, fmt.Errorf("suite %s: %w", folder, err)
+	}
+	defer func() { _ = root.Close() }() // read only: nothing to lose
+	l := loader{fsys: root.FS(), root: filepath.ToSlash(rel)}
+	l.show = func(name string) string {
+		if under, err := filepath.Rel(l.root, name); err == nil {
+			return filepath.Join(folder, under)
+		}
+		return name
+	}
+	return l.load()
+}
+
+// Load loads a suite, or the one family, at root in fsys: slash-separated, "." for
+// the whole.
+//
+// A suite is a folder with families in families/<id>/ or <id>/ (each with its
+// family.yaml), shared toolkits in toolkits/ and, optionally, a suite.yaml that
+// names it. The toolkits and the seed of one family alone are those of the suite it
+// lies in, up to two levels above.
+func Load(fsys fs.FS, root string) (*Suite, error) {
+	l := loader{fsys: fsys, root: path.Clean(root), show: func(name string) string { return name }}
+	return l.load()
+}
+
+// loader reads one suite.
+type loader struct {
+	fsys     fs.FS
+	root     string
+	show     func(name string) string // how messages name a file
+	problems Problems
+	suite    Suite
+	home     string                       // the suite's folder; empty for a family without one
+	texts    map[string]agentbound.Source // toolkits read so far, by path
+	compiled map[string]schema            // argument schemas, by their text
+}
+
+func (l *loader) load() (*Suite, error) {
+	info, err := fs.Stat(l.fsys, l.root)
+	if err != nil {
+		return nil, fmt.Errorf("suite %s: %w", l.show(l.root), err)
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("suite %s: not a folder; name the folder that holds suite.yaml or family.yaml", l.show(l.root))
+	}
+	l.texts, l.compiled = map[string]agentbound.Source{}, map[string]schema{}
+	folders, err := l.folders()
+	if err != nil {
+		return nil, err
+	}
+	if err := l.header(); err != nil {
+		return nil, err
+	}
+	for _, folder := range folders {
+		if err := l.family(folder); err != nil {
+			return nil, err
+		}
+	}
+	if len(l.problems) > 0 {
+		return nil, l.problems.sorted()
+	}
+	slices.SortFunc(l.suite.Families, func(a, b agentbound.Family) int { return cmp.Compare(a.ID, b.ID) })
+	l.suite.Digest = l.suite.suiteDigest()
+	return &l.suite, nil
+}
+
+func (l *loader) exists(name string) bool {
+	_, err := fs.Stat(l.fsys, name)
+	return err == nil
+}
+
+// folders finds the families and the suite's home.
+func (l *loader) folders() ([]string, error) {
+	if l.exists(path.Join(l.root, familyFile)) {
+		l.home = l.homeAbove()
+		return []string{l.root}, nil
+	}
+	l.home = l.root
+	var out []string
+	ids := map[string]string{}
+	for _, parent := range []string{l.root, path.Join(l.root, familiesDir)} {
+		if parent != l.root && !l.exists(parent) {
+			continue
+		}
+		entries, err := fs.ReadDir(l.fsys, parent)
+		if err != nil {
+			return nil, fmt.Errorf("suite %s: %w", l.show(l.root), err)
+		}
+		for _, e := range entries {
+			folder := path.Join(parent, e.Name())
+			if !l.exists(path.Join(folder, familyFile)) {
+				l.missing(parent, folder, e)
+				continue
+			}
+			if other, twice := ids[e.Name()]; twice {
+				l.problem(folder, "the suite has two families %s, the other in %s; rename one", e.Name(), l.show(other))
+			}
+			ids[e.Name()] = folder
+			out = append(out, folder)
+		}
+	}
+	if len(out) == 0 {
+		l.problem(l.root, "no family here; accepted: a folder with a family.yaml, or one with such folders in it or in families/ (agentbound suite new makes one)")
+	}
+	return out, nil
+}
+
+// missing reports a folder of families/ that holds no family.
+func (l *loader) missing(parent, folder string, e fs.DirEntry) {
+	if parent == l.root || !e.IsDir() || strings.HasPrefix(e.Name(), ".") || strings.HasPrefix(e.Name(), "_") {
+		return
+	}
+	l.problem(folder, "the folder has no family.yaml; add it, or move the folder out of families/")
+}
+
+// homeAbove is the folder of the suite that a single family lies in.
+func (l *loader) homeAbove() string {
+	if l.root == "." {
+		return ""
+	}
+	for dir, i := path.Dir(l.root), 0; i < 2; dir, i = path.Dir(dir), i+1 {
+		if l.exists(path.Join(dir, suiteFile)) || l.exists(path.Join(dir, toolkitsDir)) {
+			return dir
+		}
+		if dir == "." {
+			break
+		}
+	}
+	return ""
+}
+
+func (l *loader) problem(name, format string, args ...any) {
+	l.problems = append(l.problems, Problem{File: l.show(name), Message: fmt.Sprintf(format, args...)})
+}
+
+// header reads suite.yaml, where there is one, and names the suite.
+func (l *loader) header() error {
+	l.suite.Name = path.Base(l.root)
+	if l.root == "." {
+		l.suite.Name = "suite"
+	}
+	if l.home == "" || !l.exists(path.Join(l.home, suiteFile)) {
+		return nil
+	}
+	root, r, err := l.yaml(path.Join(l.home, suiteFile), maxSuiteSize)
+	if err != nil {
+		return err
+	}
+	if root != nil && supported(r, root) {
+		suiteStructure().check(r, root)
+		whole(r, root, "seed")
+	}
+	l.problems = append(l.problems, r.problems...)
+	if len(r.problems) > 0 {
+		return nil
+	}
+	if seed := root.get("seed"); seed != nil {
+		l.suite.Seed, _ = strconv.ParseUint(seed.text, 10, 64)
+	}
+	if l.home == l.root {
+		l.suite.Name, l.suite.Description = root.trimmed("name"), root.trimmed("description")
+		if v := root.get("version"); v != nil {
+			l.suite.Version = v.text
+		}
+	}
+	return nil
+}
+
+// supported checks the format first: nothing can be said of another one.
+func supported(r *report, root *node) bool {
+	format := root.get("format")
+	if !root.is(object) || format == nil || format.is(integer) && format.number() == Format {
+		return true
+	}
+	r.at(format.pos, "format %s is not supported; accepted: %d", format.found(), Format)
+	return false
+}
+
+// family loads, checks and compiles one family.
+func (l *loader) family(folder string) error {
+	root, r, err := l.yaml(path.Join(folder, familyFile), MaxFamilyBytes)
+	if err != nil {
+		return err
+	}
+	defer func() { l.problems = append(l.problems, r.problems...) }()
+	if root == nil || !supported(r, root) {
+		return nil
+	}
+	familyStructure().check(r, root)
+	c := &checker{report: r, folder: l.folderName(folder), root: root}
+	sources, tools, err := l.toolkits(c, folder)
+	if err != nil {
+		return err
+	}
+	c.check()
+	facts := c.facts()
+	if len(r.problems) == 0 {
+		l.suite.Families = append(l.suite.Families, compile(root, l.suite.Seed, sources, tools, facts))
+	}
+	return nil
+}
+
+// folderName is what a family's id must be. At the root of a file system the folder
+// has no name, and the id is taken at its word.
+func (l *loader) folderName(folder string) string {
+	if folder == "." {
+		return ""
+	}
+	return path.Base(folder)
+}
+
+// yaml reads and parses a file. A nil node means that the report says why.
+func (l *loader) yaml(name string, limit int64) (*node, *report, error) {
+	src, err := l.read(name, limit)
+	r := newReport(l.show(name), src)
+	if large := (*tooLarge)(nil); errors.As(err, &large) {
+		r.whole("%v", err)
+		return nil, r, nil
+	}
+	if err != nil {
+		return nil, r, err
+	}
+	return parseYAML(r, src), r, nil
+}
+
+// tooLarge says that a file is past its limit.
+type tooLarge struct{ limit int64 }
+
+func (e *tooLarge) Error() string {
+	return fmt.Sprintf("larger than %d KiB; shorten it", e.limit>>10)
+}
+
+// read gives a file with line ends as \n, so that digests are alike everywhere.
+func (l *loader) read(name string, limit int64) ([]byte, error) {
+	f, err := l.fsys.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("suite: %w", err)
+	}
+	defer func() { _ = f.Close() }() // read only: nothing to lose
+	b, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, fmt.Errorf("suite: read %s: %w", l.show(name), err)
+	}
+	if int64(len(b)) > limit {
+		return nil, &tooLarge{limit}
+	}
+	return bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n")), nil
+}
+
+// toolkits reads and loads the toolkits of a family. It gives no tools where one of
+// them is at fault.
+func (l *loader) toolkits(c *checker, folder string) (sources []agentbound.Source, tools []agentbound.Tool, err error) {
+	good := c.root.get("toolkits").is(list)
+	at := map[string]string{}
+	for _, n := range c.root.list("toolkits") {
+		if !n.is(text) || !toolkitName.MatchString(n.text) {
+			good = false
+			continue
+		}
+		source, file, err := l.toolkit(c, n, folder)
+		if err != nil {
+			return nil, nil, err
+		}
+		if file == "" {
+			good = false
+			continue
+		}
+		if _, twice := at[n.text]; !twice {
+			sources = append(sources, source)
+		}
+		at[n.text] = file
+	}
+	if !good {
+		return nil, nil, nil
+	}
+	kit, err := star.LoadKit(sources)
+	if err != nil {
+		l.kitProblems(c, sources, at, err)
+		return nil, nil, nil
+	}
+	tools = kit.Tools()
+	if len(tools) == 0 {
+		c.at(c.root.get("toolkits").pos, "the toolkits declare no tool; declare each with tool(function, description, …)")
+		return nil, nil, nil
+	}
+	c.tools = &toolbox{tools, l.compiled}
+	return sources, tools, nil
+}

@@ -1,0 +1,96 @@
+package suite
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/template"
+
+	"github.com/agentbound/agentbound"
+)
+
+var (
+	//go:embed skeleton/family.yaml.tmpl
+	skeletonFamily string
+	//go:embed skeleton/toolkit.star
+	skeletonToolkit []byte
+
+	skeletonTemplate = template.Must(template.New("family.yaml").Option("missingkey=error").Parse(skeletonFamily))
+)
+
+// Skeleton gives the files of a new family, by name: a small working example with
+// comments, for its author to change part by part. It loads as it stands. An empty
+// class means the one of the category's name. The error says what is accepted.
+func Skeleton(id agentbound.FamilyID, category agentbound.Category, class agentbound.Class) (map[string][]byte, error) {
+	if !slug.MatchString(string(id)) || len(id) > maxSlug {
+		return nil, fmt.Errorf("new family: id %s; accepted: a slug (lower-case letters and digits, joined by single hyphens) of at most %d characters", quote(string(id)), maxSlug)
+	}
+	if err := category.Validate(); err != nil {
+		return nil, fmt.Errorf("new family: %w", err)
+	}
+	if class == "" && len(category.Classes()) == 1 {
+		class = category.Classes()[0]
+	}
+	if !slices.Contains(category.Classes(), class) {
+		return nil, fmt.Errorf("new family: class %s is not one of category %s; accepted: %s", quote(string(class)), category, joined(category.Classes()))
+	}
+	var b bytes.Buffer
+	toolkit := string(id) + ".star"
+	err := skeletonTemplate.Execute(&b, map[string]string{
+		"ID": string(id), "Category": string(category), "Class": string(class), "Toolkit": toolkit,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("new family: %w", err)
+	}
+	return map[string][]byte{familyFile: b.Bytes(), toolkit: bytes.Clone(skeletonToolkit)}, nil
+}
+
+const maxSlug = 80 // the schema's
+
+func joined[T ~string](names []T) string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		out[i] = string(n)
+	}
+	return strings.Join(out, ", ")
+}
+
+// New writes the skeleton of a family into a suite's folder and gives the family's
+// folder: families/<id> where the suite keeps its families there or has a
+// suite.yaml, <id> otherwise. It overwrites nothing: that the folder exists is an
+// error (fs.ErrExist).
+func New(dir string, id agentbound.FamilyID, category agentbound.Category, class agentbound.Class) (folder string, err error) {
+	files, err := Skeleton(id, category, class)
+	if err != nil {
+		return "", err
+	}
+	parent := dir
+	for _, mark := range []string{familiesDir, suiteFile} {
+		if _, err := os.Stat(filepath.Join(dir, mark)); err == nil {
+			parent = filepath.Join(dir, familiesDir)
+		}
+	}
+	if err := os.MkdirAll(parent, 0o755); err != nil {
+		return "", fmt.Errorf("new family: %w", err)
+	}
+	folder = filepath.Join(parent, string(id))
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return "", fmt.Errorf("new family: %w; choose another id, or remove the folder", err)
+		}
+		return "", fmt.Errorf("new family: %w", err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := os.WriteFile(filepath.Join(folder, name), files[name], 0o644); err != nil {
+			return "", fmt.Errorf("new family: %w", err)
+		}
+	}
+	return folder, nil
+}
