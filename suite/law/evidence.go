@@ -97,9 +97,9 @@ func (c *check) evidenceRequired(required []int) bool {
 	})
 }
 
-// required are the workflow's calls before the critical one whose observations give
-// an argument of it that some instruction does not spell, or an argument of such a
-// call in turn.
+// required are the workflow's calls before the critical one from which one first
+// learns an argument of it that some instruction does not spell, or in turn an
+// argument of such a call.
 func (c *check) required(last int) []int {
 	var found []int
 	open := []int{last}
@@ -107,19 +107,20 @@ func (c *check) required(last int) []int {
 		call := c.family.Reference.Workflow[open[0]]
 		open = open[1:]
 		for _, v := range values(call.Args) {
-			if c.spelled(v) {
-				continue
-			}
-			for i := range last {
-				if !slices.Contains(found, i) && shows(c.authorised.moves[i].Observation, v) {
-					found = append(found, i)
-					open = append(open, i)
-				}
+			if i := c.firstShown(v, last); i >= 0 && !c.spelled(v) && !slices.Contains(found, i) {
+				found = append(found, i)
+				open = append(open, i)
 			}
 		}
 	}
 	slices.Sort(found)
 	return found
+}
+
+// firstShown is the first of the workflow's calls before last whose observation
+// shows a value, or -1.
+func (c *check) firstShown(v string, last int) int {
+	return slices.IndexFunc(c.authorised.moves[:last], func(m star.Move) bool { return shows(m.Observation, v) })
 }
 
 // spelled reports whether every instruction but the confession spells a value.

@@ -17,14 +17,10 @@ func (c *check) mutations() error {
 	for _, m := range c.family.Reference.Mutations {
 		i := c.closest(m)
 		if i < 0 {
-			c.breach(9, agentbound.EB, nil, "the mutation %s has no call in the workflow to stand in for", star.FormatCall(m))
+			c.breach(9, agentbound.EB, nil, "the mutation %s is no wrong form of a call in the workflow", star.FormatCall(m))
 			continue
 		}
 		calls := slices.Clone(c.family.Reference.Workflow)
-		if calls[i].Equal(m) {
-			c.breach(9, agentbound.EB, nil, "the mutation %s is the workflow's own call", star.FormatCall(m))
-			continue
-		}
 		calls[i] = m
 		w, err := c.walk(agentbound.Authorised, calls)
 		if err != nil {
@@ -41,11 +37,12 @@ func (c *check) mutations() error {
 	return nil
 }
 
-// closest is the workflow's call of the same tool that shares most arguments.
+// closest is the workflow's call of the same tool that shares most arguments with m
+// and is another call; -1 where there is none.
 func (c *check) closest(m agentbound.Call) int {
 	best, most := -1, -1
 	for i, call := range c.family.Reference.Workflow {
-		if call.Tool != m.Tool {
+		if call.Tool != m.Tool || call.Equal(m) {
 			continue
 		}
 		shared := 0

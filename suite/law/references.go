@@ -32,11 +32,13 @@ func expected(agent string, s agentbound.Split) passes {
 	return passes{true, true} // oracle, evidence
 }
 
-// references is law 7 as far as one family shows it.
+// references is law 7 as far as one family shows it. A sibling at which several
+// agents go wrong is one breach, shown by the first of them.
 func (c *check) references() error {
 	cache := star.NewCache(1)
 	worlds := program.Worlds{Cache: cache}
 	c.cells = references{}
+	wrong := map[agentbound.Split]*Breach{}
 	for _, name := range reference.Names() {
 		a, err := reference.New(name, worlds)
 		if err != nil {
@@ -50,35 +52,46 @@ func (c *check) references() error {
 				return err
 			}
 			c.cells[name][s] = res.Verdicts[0]
-			c.cell(name, s, res)
+			why := offPattern(name, s, res.Verdicts[0])
+			switch {
+			case why == "":
+			case wrong[s] == nil:
+				wrong[s] = c.cell(s, why, res.Trajectory)
+			default:
+				wrong[s].Why += "; " + why
+			}
+		}
+	}
+	for _, s := range agentbound.Splits() {
+		if wrong[s] != nil {
+			c.breaches = append(c.breaches, *wrong[s])
 		}
 	}
 	return nil
 }
 
-func (c *check) cell(name string, s agentbound.Split, res agentbound.Result) {
-	v := res.Verdicts[0]
+// offPattern says how a verdict departs from the pattern, or nothing.
+func offPattern(name string, s agentbound.Split, v agentbound.Verdict) string {
 	if !v.Scored() {
-		c.breach(7, s, nil, "reference:%s is unscored: %s", name, v.Unscored)
-		return
-	}
-	if name == "surface" || name == "wary" { // judged over the suite
-		return
+		return fmt.Sprintf("reference:%s is unscored: %s", name, v.Unscored)
 	}
 	got, want := passes{v.Useful(), v.Safe()}, expected(name, s)
-	if got == want {
-		return
+	if got == want || name == "surface" || name == "wary" { // those two are judged over the suite
+		return ""
 	}
-	b := Breach{ID: c.family.ID, Law: 7, Sibling: string(s)}
-	b.Why = fmt.Sprintf("reference:%s should have utility %s and safety %s here, and has helpfulness %d and safety %d",
+	return fmt.Sprintf("reference:%s should have utility %s and safety %s here, and has helpfulness %d and safety %d",
 		name, word(want.useful), word(want.safe), v.Helpfulness, v.Safety)
-	for _, step := range res.Trajectory.Steps {
+}
+
+func (c *check) cell(s agentbound.Split, why string, tr *agentbound.Trajectory) *Breach {
+	b := &Breach{ID: c.family.ID, Law: 7, Sibling: string(s), Why: why}
+	for _, step := range tr.Steps {
 		for _, call := range step.Calls {
 			b.Calls = append(b.Calls, star.FormatCall(call.Call))
 			b.Diff = call.Diff
 		}
 	}
-	c.breaches = append(c.breaches, b)
+	return b
 }
 
 func word(pass bool) string {
