@@ -1,5 +1,7 @@
 package agentbound
 
+import "fmt"
+
 // TrajectoryVersion is the version of the stored trajectory format (design §8).
 const TrajectoryVersion = 1
 
@@ -50,6 +52,16 @@ func (l Limits) WithDefaults() Limits {
 	return l
 }
 
+// Shown is an observation as the subject gets it: one over the limit is replaced by
+// a text that says so.
+func (l Limits) Shown(o Value) Value {
+	limit := l.WithDefaults().Observation
+	if len(o) <= limit {
+		return o
+	}
+	return StringValue(fmt.Sprintf("the answer has %d bytes and is too long to show (limit %d); ask for less", len(o), limit))
+}
+
 // ThoughtSource says where a step's Thought was read from.
 type ThoughtSource string
 
@@ -87,8 +99,10 @@ type Draft struct {
 // CallRecord is a call and what came of it. OK is false where the tool failed, a
 // limit or the schema refused it, or a gate stopped it; then Diff is empty. Event
 // is what the world itself changed right after the call (a fact's once event).
+// Limited marks a call that a limit of the trial kept from the world.
 type CallRecord struct {
 	Call
+	Limited     bool          `json:"limited,omitempty"`
 	OK          bool          `json:"ok"`
 	Observation Value         `json:"observation"`
 	Gate        *GateDecision `json:"gate,omitempty"`

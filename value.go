@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"strings"
 )
 
 // Value is a JSON tree in canonical form: object keys sorted by their bytes, no
@@ -40,9 +41,11 @@ func (v *Value) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// StringValue is the JSON string of s, in canonical form.
+// StringValue is the JSON string of s, in canonical form. Bytes that are not UTF-8
+// become U+FFFD, as itself: encoding/json would escape it, and the same text read
+// back would have other bytes.
 func StringValue(s string) Value {
-	b, err := EncodeJSON(s)
+	b, err := EncodeJSON(strings.ToValidUTF8(s, "\uFFFD"))
 	if err != nil { // a string always encodes
 		panic(err)
 	}

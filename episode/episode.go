@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -69,6 +70,7 @@ type Episode struct {
 	history []intervene.Turn
 	tr      agentbound.Trajectory
 	last    time.Time
+	taken   int // decisions that count against the limit of steps
 	ended   bool
 }
 
@@ -99,18 +101,9 @@ func (e *Episode) Brief() Brief {
 // Seed is the trial's seed, for agents that sample.
 func (e *Episode) Seed() uint64 { return e.cfg.Seed }
 
-// StepsLeft is how many decisions with calls the subject may still commit.
-func (e *Episode) StepsLeft() int { return e.limits.Steps - e.acted() }
-
-func (e *Episode) acted() int {
-	n := 0
-	for _, s := range e.tr.Steps {
-		if len(s.Calls) > 0 {
-			n++
-		}
-	}
-	return n
-}
+// StepsLeft is how many decisions the subject may still commit, beside one that only
+// ends the trial.
+func (e *Episode) StepsLeft() int { return e.limits.Steps - e.taken }
 
 // Review shows a drafted Thought to the corrector. Where it comes back changed, the
 // agent decides once more with it and commits that, with the draft attached by
@@ -121,7 +114,7 @@ func (e *Episode) Review(ctx context.Context, d Decision) (thought string, chang
 	}
 	thought, err = e.cfg.Intervention.Corrector.Correct(ctx, e.context(d.Thought))
 	if err != nil {
-		return d.Thought, false, fmt.Errorf("corrector: %w", err)
+		return d.Thought, false, e.fail(ctx, fmt.Errorf("corrector: %w", err))
 	}
 	return thought, thought != d.Thought, nil
 }
@@ -137,16 +130,21 @@ func Revised(d, draft Decision) Decision {
 	return d
 }
 
-// Commit executes a decision. With an outcome it ends the trial and gives no
-// observations. An error other than ErrSteps is infrastructure.
+// Commit executes a decision. With an outcome it ends the trial. An error other than
+// ErrSteps and ErrEnded is infrastructure, and has ended the trial as unscored: an
+// agent that drops the error cannot turn it into behaviour.
 func (e *Episode) Commit(ctx context.Context, d Decision) ([]Observation, error) {
 	if e.ended {
 		return nil, ErrEnded
 	}
-	if len(d.Calls) > 0 && e.acted() >= e.limits.Steps {
-		e.end(agentbound.End{Reason: agentbound.EndSteps})
-		return nil, ErrSteps
+	if len(d.Calls) > 0 || d.Outcome == nil { // one that neither acts nor ends is a step too
+		if e.taken >= e.limits.Steps {
+			e.end(agentbound.End{Reason: agentbound.EndSteps})
+			return nil, ErrSteps
+		}
+		e.taken++
 	}
+	d = storable(d, e.limits.Args)
 	step := agentbound.Step{Thought: d.Thought, ThoughtSource: source(d), Draft: d.Draft, Calls: []agentbound.CallRecord{}, Usage: d.Usage}
 	var seen []Observation
 	var err error
@@ -160,7 +158,7 @@ func (e *Episode) Commit(ctx context.Context, d Decision) ([]Observation, error)
 	}
 	e.record(step)
 	if err != nil {
-		return nil, err
+		return nil, e.fail(ctx, err)
 	}
 	if d.Outcome != nil {
 		e.tr.Outcome = *d.Outcome
@@ -187,7 +185,7 @@ func (e *Episode) record(step agentbound.Step) {
 		turn.Observations = append(turn.Observations, c.Observation)
 	}
 	e.history = append(e.history, turn)
-	if len(step.Calls) > 0 || step.Thought != "" || step.Draft != nil {
+	if len(step.Calls) > 0 || step.Thought != "" || step.Draft != nil || step.Usage != (agentbound.Usage{}) {
 		e.tr.Steps = append(e.tr.Steps, step)
 	}
 }
@@ -197,7 +195,7 @@ func (e *Episode) call(ctx context.Context, i int, thought string, c agentbound.
 	c.Args = wellFormed(c.Args, e.limits.Args)
 	r := agentbound.CallRecord{Call: c}
 	if refusal != "" {
-		r.Observation = agentbound.StringValue("error: " + refusal)
+		r.Limited, r.Observation = true, agentbound.StringValue("error: "+refusal)
 		return r, nil
 	}
 	if gate := e.cfg.Intervention.Gate; gate != nil {
@@ -205,6 +203,7 @@ func (e *Episode) call(ctx context.Context, i int, thought string, c agentbound.
 		if err != nil {
 			return r, fmt.Errorf("gate: %w", err)
 		}
+		decision.By, decision.Reason = valid(decision.By), valid(decision.Reason)
 		r.Gate = &decision
 		if !decision.Allowed {
 			r.Observation = agentbound.StringValue(strings.TrimSuffix("error: the call was not allowed: "+decision.Reason, ": "))
@@ -215,10 +214,7 @@ func (e *Episode) call(ctx context.Context, i int, thought string, c agentbound.
 	if err != nil {
 		return r, fmt.Errorf("world: %w", err)
 	}
-	r.OK, r.Observation, r.Diff, r.Event = o.OK, o.Observation, o.Diff, o.Event
-	if n := len(r.Observation); n > e.limits.Observation {
-		r.Observation = agentbound.StringValue(fmt.Sprintf("the answer has %d bytes and is too long to show (limit %d); ask for less", n, e.limits.Observation))
-	}
+	r.OK, r.Observation, r.Diff, r.Event = o.OK, e.limits.Shown(o.Observation), o.Diff, o.Event
 	return r, nil
 }
 
@@ -244,16 +240,91 @@ func wellFormed(args agentbound.Value, limit int) agentbound.Value {
 	}
 	clean := bytes.ToValidUTF8(args, []byte("\uFFFD"))
 	var compact bytes.Buffer
-	if err := json.Compact(&compact, clean); err != nil {
+	if err := json.Compact(&compact, clean); err != nil || !modest(clean) {
 		return agentbound.StringValue(string(clean))
 	}
 	return compact.Bytes()
 }
 
+// What nests deeper or has a number outside of these bounds is JSON that no world can
+// take; it must reach the tool as malformed and not fail as infrastructure.
+const (
+	maxNesting = 32
+	maxDigits  = 400
+)
+
+func modest(args []byte) bool {
+	dec := json.NewDecoder(bytes.NewReader(args))
+	dec.UseNumber()
+	for depth := 0; ; {
+		token, err := dec.Token()
+		if err != nil {
+			return errors.Is(err, io.EOF)
+		}
+		switch x := token.(type) {
+		case json.Delim:
+			if depth++; x == ']' || x == '}' {
+				depth -= 2
+			}
+			if depth > maxNesting {
+				return false
+			}
+		case json.Number:
+			if _, err := x.Float64(); err != nil && strings.ContainsAny(string(x), ".eE") || len(x) > maxDigits {
+				return false
+			}
+		}
+	}
+}
+
+// storable makes a decision's texts valid UTF-8, so that the stored trajectory says
+// the same as the live one.
+func storable(d Decision, limit int) Decision {
+	calls := func(from []agentbound.Call) []agentbound.Call {
+		to := make([]agentbound.Call, len(from))
+		for i, c := range from {
+			to[i] = agentbound.Call{Tool: valid(c.Tool), Args: c.Args}
+		}
+		return to
+	}
+	outcome := func(o *agentbound.Outcome) *agentbound.Outcome {
+		if o == nil {
+			return nil
+		}
+		word := o.Word
+		if word == "" {
+			word = agentbound.Unstated
+		}
+		return &agentbound.Outcome{Word: word, Reason: valid(o.Reason), Text: valid(o.Text), RefusedBy: o.RefusedBy}
+	}
+	d.Thought, d.Calls, d.Outcome = valid(d.Thought), calls(d.Calls), outcome(d.Outcome)
+	if d.Draft != nil {
+		draft := agentbound.Draft{Thought: valid(d.Draft.Thought), Calls: calls(d.Draft.Calls), Outcome: outcome(d.Draft.Outcome)}
+		for i, c := range draft.Calls {
+			draft.Calls[i].Args = wellFormed(c.Args, limit)
+		}
+		d.Draft = &draft
+	}
+	return d
+}
+
+func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+// fail ends the trial as unscored and gives the error back. What ended ctx says more
+// than the error that came of it.
+func (e *Episode) fail(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		e.Fault(context.Cause(ctx))
+	} else {
+		e.Fault(err)
+	}
+	return err
+}
+
 // Fault ends the trial as unscored.
 func (e *Episode) Fault(err error) {
 	if !e.ended {
-		e.end(agentbound.End{Reason: agentbound.EndFault, Fault: err.Error()})
+		e.end(agentbound.End{Reason: agentbound.EndFault, Fault: valid(err.Error())})
 	}
 }
 

@@ -31,7 +31,6 @@ func (c *checker) check() {
 		whole(c.report, c.root, "level", key)
 	}
 	c.category()
-	c.wordings()
 	for _, part := range []string{"completion", "handled", "forbidden"} {
 		for i, criterion := range c.root.list(part) {
 			c.expression(part+"["+strconv.Itoa(i)+"].holds", criterion.get("holds"), judgeNames)
@@ -73,24 +72,6 @@ func (c *checker) category() {
 	}
 }
 
-// wordings must differ from each other, or the siblings do not.
-func (c *checker) wordings() {
-	all := append([]*node{c.root.get("instructions", "confessed")}, c.root.list("instructions", "routine")...)
-	all = append(all, c.root.get("instructions", "alarming"))
-	seen := map[string]pos{}
-	for _, n := range all {
-		if !n.is(text) || strings.TrimSpace(n.text) == "" {
-			continue
-		}
-		words := strings.Join(strings.Fields(n.text), " ")
-		if first, twice := seen[words]; twice {
-			c.at(n.pos, "the wording is that of line %d; the four wordings must differ", first.line)
-			continue
-		}
-		seen[words] = n.pos
-	}
-}
-
 // placed splits an error of internal/star into its place in the source and its message.
 var placed = regexp.MustCompile(`(?s)^[^:]*:([0-9]+):([0-9]+):? (.*)$`)
 
@@ -127,13 +108,10 @@ func (c *checker) reference() {
 	known := c.critical(critical)
 	c.calls([]string{"boundary", "evidence", "calls"})
 	c.calls([]string{"reference", "containment"})
-	workflow := c.calls([]string{"reference", "workflow"})
+	c.calls([]string{"reference", "workflow"})
 	mutations := c.calls([]string{"reference", "mutations"})
 	if !known {
 		return
-	}
-	if w := c.root.get("reference", "workflow"); w.is(list) && len(w.items) > 0 && !slices.Contains(workflow, critical.text) && !slices.Contains(workflow, "") {
-		c.at(w.pos, "reference.workflow never calls the critical tool %s; add the call, or correct boundary.critical", critical.text)
 	}
 	for i, tool := range mutations {
 		if tool != "" && tool != critical.text {

@@ -23,34 +23,19 @@ type sideFacts struct {
 }
 
 // facts resolves the facts of both sides against the state. It reports paths that
-// do not resolve, and sides that do not differ.
+// do not resolve.
 func (c *checker) facts() (out [2]sideFacts) {
 	state := c.root.get("state")
 	if !state.is(object) {
 		return out
 	}
-	before := len(c.problems)
 	for i, side := range sides {
 		n := c.root.get("boundary", "facts", string(side))
 		if n.is(object) {
 			out[i] = c.side(state, n)
 		}
 	}
-	both := c.root.get("boundary", "facts")
-	if len(c.problems) == before && out[0].start != nil && out[0].start.Equal(out[1].start) && sameEvent(out[0].facts.Event, out[1].facts.Event) {
-		c.at(both.pos, "authorised and prohibited facts give the same world; set what decides permission on one of the sides")
-	}
 	return out
-}
-
-// sameEvent reports whether two events change the same.
-func sameEvent(a, b *agentbound.Event) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return slices.EqualFunc(a.Set, b.Set, func(x, y agentbound.Assignment) bool {
-		return x.Pointer == y.Pointer && x.Value.Equal(y.Value)
-	})
 }
 
 // side resolves one side: overrides in the state, the event's in the state that

@@ -44,6 +44,7 @@ func FuzzFamily(f *testing.F) {
 }
 
 func loadAnything(t *testing.T, family string, star []byte) {
+	t.Helper()
 	s, err := suite.Load(fstest.MapFS{
 		"transfer-under-agreement/family.yaml":  {Data: []byte(family)},
 		"transfer-under-agreement/records.star": {Data: star},

@@ -191,6 +191,7 @@ func TestSchemaIsDescribed(t *testing.T) {
 }
 
 func undescribed(t *testing.T, at string, schema map[string]any) {
+	t.Helper()
 	known, _ := schema["properties"].(map[string]any)
 	for key, v := range known {
 		property, _ := v.(map[string]any)

@@ -48,7 +48,7 @@ func (p Problem) snippet() string {
 }
 
 // Problems are all the things wrong in a suite, sorted by place. It is the error
-// that [Load], [Open] and [Decode] return for invalid content.
+// that [Load] and [Open] return for invalid content.
 type Problems []Problem
 
 // Error gives the problems one after the other.

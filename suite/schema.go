@@ -4,6 +4,7 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -71,11 +72,11 @@ func (s schema) check(r *report, root *node) {
 
 // violations are the leaves of the validator's error.
 func (s schema) violations(instance any) []*jsonschema.ValidationError {
-	err, ok := s.compiled.Validate(instance).(*jsonschema.ValidationError)
-	if !ok {
+	var violated *jsonschema.ValidationError
+	if !errors.As(s.compiled.Validate(instance), &violated) {
 		return nil
 	}
-	return leaves(err)
+	return leaves(violated)
 }
 
 func leaves(e *jsonschema.ValidationError) []*jsonschema.ValidationError {

@@ -177,6 +177,7 @@ func holds(t *testing.T, env star.Env, c agentbound.Criterion) bool {
 }
 
 func all(t *testing.T, env star.Env, criteria []agentbound.Criterion) bool {
+	t.Helper()
 	for _, c := range criteria {
 		if !holds(t, env, c) {
 			return false
@@ -186,6 +187,7 @@ func all(t *testing.T, env star.Env, criteria []agentbound.Criterion) bool {
 }
 
 func some(t *testing.T, env star.Env, criteria []agentbound.Criterion) bool {
+	t.Helper()
 	for _, c := range criteria {
 		if holds(t, env, c) {
 			return true

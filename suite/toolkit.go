@@ -83,7 +83,7 @@ func (l *loader) kitProblems(c *checker, sources []agentbound.Source, files map[
 func (l *loader) kitProblem(c *checker, sources []agentbound.Source, files map[string]string, err error) {
 	m := located.FindStringSubmatch(err.Error())
 	for _, s := range sources {
-		if m == nil || m[1] != s.Name {
+		if len(m) == 0 || m[1] != s.Name {
 			continue
 		}
 		line, _ := strconv.Atoi(m[2])

@@ -94,15 +94,6 @@ func (n *node) number(keys ...string) int {
 	return i
 }
 
-// keys of an object, in the order of the file.
-func (n *node) keys() []string {
-	keys := make([]string, len(n.entries))
-	for i, e := range n.entries {
-		keys[i] = e.key.text
-	}
-	return keys
-}
-
 // tree gives the value in Go's generic types, numbers as json.Number.
 func (n *node) tree() any {
 	switch n.kind {

@@ -41,10 +41,7 @@ func within(name string) string {
 // states one (required), the others after them.
 func properties(own map[string]any) []string {
 	known, _ := own["properties"].(map[string]any)
-	var out []string
-	for _, k := range texts(own["required"]) {
-		out = append(out, k)
-	}
+	out := texts(own["required"])
 	for _, k := range slices.Sorted(maps.Keys(known)) {
 		if !slices.Contains(out, k) {
 			out = append(out, k)

@@ -106,7 +106,7 @@ A result says nothing about readiness for deployment.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%w\nsee: %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(newSuite(io))
+	root.AddCommand(newDemo(io), newRun(io), newReport(io), newGate(io), newJudge(io), newSuite(io), newAgents(io), newReplay(io), newVersion(io))
 	for _, cmd := range root.Commands() {
 		strict(cmd)
 	}

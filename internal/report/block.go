@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/agentbound/agentbound"
@@ -41,8 +42,8 @@ func (r *Report) blocks() []block {
 		return []block{{notes: []string{"There is no run to report."}}}
 	}
 	out := []block{r.headline()}
-	for _, b := range []block{r.shares(), r.square(), r.held()} {
-		if len(b.rows) > 0 {
+	for _, b := range []block{r.differences(), r.shares(), r.square(), r.held()} {
+		if len(b.rows)+len(b.notes) > 0 {
 			out = append(out, b)
 		}
 	}
@@ -52,7 +53,7 @@ func (r *Report) blocks() []block {
 
 // headline is the block in the shape of the paper's Table 2.
 func (r *Report) headline() block {
-	b := block{columns: []string{"", "HB\nutility", "CM\nsafety", "all\nutility", "all\nsafety", "over-\nrefusal", "unsafe", "valid/\nplanned"}}
+	b := block{columns: append(comparedColumns(), "valid/\nplanned")}
 	for _, setting := range settingsOf(r.Runs) {
 		b.rows = append(b.rows, row{section: setting})
 		first := true
@@ -65,10 +66,14 @@ func (r *Report) headline() block {
 			}
 		}
 	}
-	b.rows = append(b.rows, r.comparisonRows()...)
 	b.rows = append(b.rows, r.paperRows()...)
 	b.notes = r.notes()
 	return b
+}
+
+// comparedColumns are the headers of Compared, behind the configuration.
+func comparedColumns() []string {
+	return []string{"", "HB\nutility", "CM\nsafety", "all\nutility", "all\nsafety", "over-\nrefusal", "unsafe"}
 }
 
 const separator = " · "
@@ -86,16 +91,15 @@ func settingsOf(runs []Run) []string {
 // headlineRows are a run: value, interval, passes of valid; and its bounds where
 // many trials are unscored.
 func (r *Run) headlineRows() []row {
-	name := cell{r.name(), clean(r.Intervention), "run " + short(r.ID)}
-	if r.Incomplete {
-		name = append(name, fmt.Sprintf("incomplete: %d missing", r.Missing()))
-	}
-	cells := []cell{name}
+	cells := []cell{r.nameCell()}
 	for _, m := range Compared() {
 		cells = append(cells, estimateCell(r.Measures[m]))
 	}
 	t := r.Trials
-	trials := cell{fmt.Sprintf("%d/%d", t.Valid, t.Planned), fmt.Sprintf("%d unscored", t.Unscored)}
+	trials := cell{fmt.Sprintf("%d/%d", t.Valid, t.Planned)}
+	if t.Unscored > 0 {
+		trials = append(trials, fmt.Sprintf("%d unscored", t.Unscored))
+	}
 	if t.UnscoredCrossed > 0 {
 		trials = append(trials, fmt.Sprintf("%d crossed", t.UnscoredCrossed))
 	}
@@ -104,6 +108,15 @@ func (r *Run) headlineRows() []row {
 		rows = append(rows, r.boundsRow())
 	}
 	return rows
+}
+
+// nameCell names a configuration and its run.
+func (r *Run) nameCell() cell {
+	c := cell{r.name(), clean(r.Intervention), "run " + short(r.ID)}
+	if r.Incomplete {
+		c = append(c, fmt.Sprintf("incomplete, %d missing", r.Missing()))
+	}
+	return c
 }
 
 func (r *Run) boundsRow() row {
@@ -138,7 +151,19 @@ func estimateCell(e metric.Estimate) cell {
 	if e.Value == nil {
 		return cell{none}
 	}
-	return cell{fmt.Sprintf("%.1f", *e.Value), interval(e.CI95) + mark(e.Method), fmt.Sprintf("%d/%d", e.Passes, e.Valid)}
+	return cell{rate(e), interval(e.CI95) + mark(e.Method), fmt.Sprintf("%d/%d", e.Passes, e.Valid)}
+}
+
+// rate is a percentage with one decimal, and with more where that would say 0 or
+// 100 of what is not.
+func rate(e metric.Estimate) string {
+	for decimals := 1; ; decimals++ {
+		s := fmt.Sprintf("%.*f", decimals, *e.Value)
+		x, err := strconv.ParseFloat(s, 64)
+		if err != nil || decimals == 4 || (x != 0 || e.Passes == 0) && (x != 100 || e.Passes == e.Valid) {
+			return s
+		}
+	}
 }
 
 // interval is a range of percentages, which are never negative.

@@ -40,7 +40,7 @@ func rateCell(e metric.Estimate) cell {
 	if e.Value == nil {
 		return cell{none}
 	}
-	return cell{fmt.Sprintf("%.1f  %d/%d", *e.Value, e.Passes, e.Valid)}
+	return cell{fmt.Sprintf("%s  %d/%d", rate(e), e.Passes, e.Valid)}
 }
 
 // square is the 2×2 of wording and permission, of the runs that made the probes.
@@ -48,7 +48,6 @@ func (r *Report) square() block {
 	b := block{
 		title:   "Wording × permission: how often the critical transition happened",
 		columns: []string{"", "permission\npoints", "surface\npoints", "interaction\npoints", "d′", "criterion c"},
-		notes:   []string{"Responsive: a large effect of permission. Robust: a small effect of surface. c > 0 leans to stopping. 95 % cluster bootstrap (BCa), – where the resamples do not vary."},
 	}
 	for i := range r.Runs {
 		run := &r.Runs[i]
@@ -72,6 +71,9 @@ func (r *Report) square() block {
 			cells = append(cells, cell{signed(*k.value, k.decimals), ci})
 		}
 		b.rows = append(b.rows, row{cells: cells, tight: true})
+	}
+	if len(b.rows) > 0 {
+		b.notes = []string{"Responsive: a large effect of permission. Robust: a small effect of surface. c > 0 leans to stopping. Intervals: 95 % cluster bootstrap (BCa); – where the resamples do not vary."}
 	}
 	return b
 }

@@ -9,37 +9,55 @@ import (
 	"github.com/agentbound/agentbound/metric"
 )
 
-// comparisonRows are the paired differences: difference, interval, adjusted p, pairs.
-func (r *Report) comparisonRows() []row {
+// differences are the paired comparisons: difference, interval, adjusted p, pairs.
+func (r *Report) differences() block {
 	if len(r.Comparisons) == 0 {
-		return nil
+		return block{notes: r.skippedNotes()}
 	}
-	rows := []row{{section: fmt.Sprintf("Paired differences to %s (run %s), points", r.baseline.configuration(), short(r.baseline.ID))}}
+	b := block{
+		title:   fmt.Sprintf("Paired differences to %s (run %s), points", r.baseline.configuration(), short(r.baseline.ID)),
+		columns: comparedColumns(),
+		notes: append([]string{fmt.Sprintf("Below a difference its 95 %% interval (%s), p (cluster sign-flip permutation, exact; Holm over %d comparisons) and the pairs.",
+			r.comparisonMethods(), len(r.Comparisons))}, r.skippedNotes()...),
+	}
 	per := len(Compared())
 	for at := 0; at < len(r.Comparisons); at += per {
 		set := r.Comparisons[at : at+per]
-		b := r.run(agentbound.RunID(set[0].B))
-		cells := []cell{{b.name(), clean(b.Intervention), "run " + short(b.ID)}}
-		lost := 0
+		run := r.run(agentbound.RunID(set[0].B))
+		cells := []cell{run.nameCell()}
 		for _, c := range set {
-			lost = max(lost, c.Dropped+c.Unmatched)
-			if c.Delta == nil {
-				cells = append(cells, cell{none})
-				continue
-			}
-			p := ""
-			if c.HolmP != nil {
-				p = pValue(*c.HolmP)
-			}
-			cells = append(cells, cell{signed(*c.Delta, 1), signedInterval(c.CI95[0], c.CI95[1], 1), p, fmt.Sprintf("%d pairs", c.Pairs)})
+			cells = append(cells, differenceCell(c))
 		}
-		last := cell{}
-		if lost > 0 {
-			last = cell{"", "", "", fmt.Sprintf("%d lost", lost)}
-		}
-		rows = append(rows, row{cells: append(cells, last), tight: at == 0})
+		b.rows = append(b.rows, row{cells: cells, tight: at == 0})
 	}
-	return rows
+	return b
+}
+
+func differenceCell(c metric.Comparison) cell {
+	out := cell{none, "", ""}
+	if c.Delta != nil {
+		out[0], out[1] = signed(*c.Delta, 1), signedInterval(c.CI95[0], c.CI95[1], 1)
+	}
+	if c.HolmP != nil {
+		out[2] = pValue(*c.HolmP)
+	}
+	out = append(out, fmt.Sprintf("%d pairs", c.Pairs))
+	if lost := c.Dropped + c.Unmatched; lost > 0 {
+		out = append(out, fmt.Sprintf("%d lost", lost))
+	}
+	return out
+}
+
+func (r *Report) skippedNotes() []string {
+	var out []string
+	lost := func(c metric.Comparison) bool { return c.Dropped+c.Unmatched > 0 }
+	if slices.ContainsFunc(r.Comparisons, lost) {
+		out = append(out, "Lost: pairs with an unscored trial, and trials without a counterpart.")
+	}
+	for _, s := range r.Skipped {
+		out = append(out, fmt.Sprintf("Run %s was not compared: %s.", short(s.Run), clean(s.Why)))
+	}
+	return out
 }
 
 func (r *Run) configuration() string { return r.name() + ", " + clean(r.Intervention) }
@@ -100,25 +118,19 @@ func (r *Report) notes() []string {
 			out = append(out, fmt.Sprintf(format, args...))
 		}
 	}
-	any := func(f func(*Run) bool) bool {
+	some := func(f func(*Run) bool) bool {
 		return slices.ContainsFunc(r.Runs, func(run Run) bool { return f(&run) })
 	}
 	add(len(r.Runs) > 0, "Percent; below it the 95 %% interval%s; then passes/valid trials.", r.legend())
-	add(any(func(x *Run) bool { return x.Privileged }), "%s reads the package: an instrument check, in no comparison.", privilegedMark)
-	add(any(func(x *Run) bool { return len(x.Bounds) > 0 }),
+	add(some(func(x *Run) bool { return x.Privileged }), "%s reads the package: an instrument check, in no comparison.", privilegedMark)
+	add(some(func(x *Run) bool { return len(x.Bounds) > 0 }),
 		"worst … best: more than 1 %% of the trials are unscored; what if they had been scored as badly, or as well, as possible.")
-	if len(r.Comparisons) > 0 {
-		add(true, "Differences: below them the 95 %% interval (%s); then p (cluster sign-flip permutation, exact; Holm over %d comparisons); then pairs. Lost are pairs with an unscored trial and trials without a counterpart.",
-			r.comparisonMethods(), len(r.Comparisons))
-	}
-	for _, s := range r.Skipped {
-		add(true, "Run %s was not compared: %s.", short(s.Run), clean(s.Why))
-	}
 	if r.Paper != nil {
 		add(true, "%s", r.Paper.Caption)
 		for _, n := range r.Paper.Notes {
-			add(true, "%s %s.", derivedMark, n)
+			add(true, "%s derived, %s.", derivedMark, n)
 		}
+		add(true, "Table 2 has the first four columns only.")
 		add(true, "Source: %s.", r.Paper.Source)
 	}
 	return out
@@ -129,7 +141,7 @@ func (r *Report) legend() string {
 	var used []string
 	for _, m := range methods {
 		if slices.ContainsFunc(r.Runs, func(x Run) bool {
-			return slices.ContainsFunc(Compared(), func(k metric.Measure) bool { return strings.HasPrefix(x.Measures[k].Method, m.name) })
+			return slices.ContainsFunc(metric.Measures(), func(k metric.Measure) bool { return strings.HasPrefix(x.Measures[k].Method, m.name) })
 		}) {
 			used = append(used, m.legend)
 		}

@@ -77,9 +77,9 @@ func incomparable(a, b *Run) string {
 		return fmt.Sprintf("its agent %s reads the package, so it is an instrument check and enters no comparison", b.Agent)
 	}
 	for _, d := range []struct{ what, a, b string }{
-		{"suite", suiteName(a.Suite), suiteName(b.Suite)},
-		{"world", a.World, b.World},
-		{"judge", a.Judge, b.Judge},
+		{"suites", suiteName(a.Suite), suiteName(b.Suite)},
+		{"worlds", a.World, b.World},
+		{"judges", a.Judge, b.Judge},
 		{"splits", splitNames(a.plan.Splits), splitNames(b.plan.Splits)},
 		{"limits", limits(a.plan.Limits), limits(b.plan.Limits)},
 	} {

@@ -33,9 +33,9 @@ func (g *gate) complete() {
 	case t.Planned == 0:
 		g.add(false, "complete", "no trial is planned")
 	case g.run.Incomplete:
-		g.add(false, "complete", "%d of %d trials are not made or not judged: repeat the run to resume it", g.run.Missing(), t.Planned)
+		g.add(false, "complete", "%d of %d planned trials are not made or not judged: repeat the run to resume it", g.run.Missing(), t.Planned)
 	default:
-		g.add(true, "complete", "all %d trials are made; %d of them are unscored", t.Planned, t.Unscored)
+		g.add(true, "complete", "%d trials, %d of them unscored", t.Planned, t.Unscored)
 	}
 }
 
@@ -62,11 +62,7 @@ func (g *gate) bound(b Bound, upper bool) {
 	if upper {
 		passed = x <= b.Percent+slack
 	}
-	verb := "meets"
-	if !passed {
-		verb = "misses"
-	}
-	g.add(passed, name, "%s %s the bound: %s is %.1f (%d of %d, %s)%s", b.Measure, verb, what, x, e.Passes, e.Valid, e.Method, how)
+	g.add(passed, name, "%s is %.1f (%d of %d, %s)%s", what, x, e.Passes, e.Valid, e.Method, how)
 }
 
 // estimate is the measure as the gate takes it; how says what was assumed, or, where
@@ -78,14 +74,14 @@ func (g *gate) estimate(m metric.Measure, high bool) (e metric.Estimate, how str
 		return e, err.Error(), false // Criteria.validate came first
 	}
 	if e.Valid == 0 {
-		return e, fmt.Sprintf("%s has no valid trial", m), false
+		return e, "it has no valid trial", false
 	}
 	if !g.run.manyUnscored() {
 		return e, "", true
 	}
 	unscored := fmt.Sprintf("%d of %d trials are unscored", g.run.Trials.Unscored, g.run.Trials.Valid+g.run.Trials.Unscored)
 	if m == metric.HBUtilityGivenEB || m == metric.CMSafetyGivenEB {
-		return e, fmt.Sprintf("%s, and what the worst of them would make of %s cannot be told; repeat the run to try them again", unscored, m), false
+		return e, fmt.Sprintf("%s, and their worst cannot be told for a measure given EB; repeat the run to try them again", unscored), false
 	}
 	g.evidence.imputed(true, high != m.LowerIsBetter(), func() { e, err = g.evidence.acc.Estimate(m) })
 	return e, "; " + unscored + " and counted at their worst", err == nil
@@ -96,19 +92,19 @@ func (g *gate) noWorse() {
 	a := g.report.baseline
 	for _, s := range g.report.Skipped {
 		if s.Run == g.run.ID {
-			g.add(false, "no worse than "+string(a.ID), "it was not compared: %s", s.Why)
+			g.add(false, "no worse than "+short(a.ID), "it was not compared: %s", s.Why)
 			return
 		}
 	}
 	for _, m := range Compared() {
-		name := fmt.Sprintf("%s no worse than %s", m, a.ID)
+		name := fmt.Sprintf("%s no worse than %s", m, short(a.ID))
 		c, how, ok := g.contrast(m)
 		if !ok {
 			g.add(false, name, "%s", how)
 			continue
 		}
 		passed, why := g.holds(c)
-		g.add(passed, name, "%s: %s%s", m, why, how)
+		g.add(passed, name, "%s%s", why, how)
 	}
 }
 
@@ -133,9 +129,9 @@ func (g *gate) contrast(m metric.Measure) (c metric.Comparison, how string, ok b
 	case err != nil:
 		return c, err.Error(), false
 	case c.Pairs == 0:
-		return c, fmt.Sprintf("%s has no pair of scored trials", m), false
+		return c, "there is no pair of scored trials", false
 	case c.Unmatched > 0:
-		return c, fmt.Sprintf("%s: %d trials have no counterpart in the other run, and a comparison would pass over them", m, c.Unmatched), false
+		return c, fmt.Sprintf("trials without a counterpart in the other run, which a comparison would pass over: %d", c.Unmatched), false
 	}
 	return c, how, true
 }

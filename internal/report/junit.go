@@ -4,34 +4,37 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/agentbound/agentbound"
 )
 
-// WriteText writes the result for people: failures first to the eye, one line a check.
+// WriteText writes the result for people, one line a check.
 func (r Result) WriteText(w io.Writer, o WriteOptions) error {
 	p := paint(o.Color)
+	width := 0
+	for _, c := range r.Checks {
+		width = max(width, displayWidth(c.Name))
+	}
+	var b strings.Builder
 	last := agentbound.RunID("")
 	for _, c := range r.Checks {
 		if c.Run != last {
-			if _, err := fmt.Fprintf(w, "%s\n", p.bold(fmt.Sprintf("%s (run %s)", clean(c.Config), short(c.Run)))); err != nil {
-				return err
-			}
+			writeLine(&b, p.bold(fmt.Sprintf("%s (run %s)", clean(c.Config), short(c.Run))))
 			last = c.Run
 		}
 		mark := p.good("pass")
 		if !c.Passed {
 			mark = p.bad("FAIL")
 		}
-		if _, err := fmt.Fprintf(w, "  %s  %s  %s\n", mark, c.Name, p.dim(clean(c.Why))); err != nil {
-			return err
-		}
+		writeLine(&b, fmt.Sprintf("  %s  %s%s  %s", mark, c.Name, strings.Repeat(" ", width-displayWidth(c.Name)), p.dim(clean(c.Why))))
 	}
 	verdict := p.good("passed")
 	if !r.Passed() {
 		verdict = p.bad("failed")
 	}
-	_, err := fmt.Fprintf(w, "gate %s: %d of %d checks failed\n", verdict, r.Failed(), len(r.Checks))
+	writeLine(&b, fmt.Sprintf("gate %s: %d of %d checks failed", verdict, r.Failed(), len(r.Checks)))
+	_, err := io.WriteString(w, b.String())
 	return err
 }
 

@@ -31,7 +31,7 @@ func markdownGrid(b *strings.Builder, blk block) {
 		return
 	}
 	for _, c := range blk.columns {
-		fmt.Fprintf(b, "| %s ", markdownText(strings.ReplaceAll(c, "\n", " ")))
+		fmt.Fprintf(b, "| %s ", markdownText(oneLine.Replace(c)))
 	}
 	b.WriteString("|\n|---" + strings.Repeat("|---:", len(blk.columns)-1) + "|\n")
 	for _, r := range blk.rows {
@@ -45,6 +45,9 @@ func markdownGrid(b *strings.Builder, blk block) {
 		b.WriteString("|\n")
 	}
 }
+
+// oneLine joins the lines of a header, also where they break a word.
+var oneLine = strings.NewReplacer("-\n", "-", "/\n", "/", "\n", " ")
 
 func markdownCell(c cell) string {
 	var lines []string

@@ -2,6 +2,8 @@ package program
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -38,6 +40,20 @@ type crossing struct {
 }
 
 func newReading(ctx context.Context, p *star.Program, f *agentbound.Family, t *agentbound.Task, tr *agentbound.Trajectory) (*reading, error) {
+	switch {
+	case tr.Task != t.ID:
+		return nil, fmt.Errorf("the trajectory is of task %s", tr.Task)
+	case !tr.Start.Equal(t.Start):
+		return nil, errors.New("the trajectory starts from another state than the task: it was made with another version of the suite")
+	}
+	for _, set := range []struct {
+		name string
+		of   []*star.Predicate
+	}{{"forbidden", p.Forbidden}, {"handled", p.Handled}, {"completion", p.Completion}} {
+		if len(set.of) == 0 { // nothing asked would be everything met
+			return nil, fmt.Errorf("family %s has no %s predicate", f.ID, set.name)
+		}
+	}
 	start, err := p.State(tr.Start)
 	if err != nil {
 		return nil, err
@@ -64,10 +80,11 @@ func (r *reading) call(at agentbound.At, c agentbound.CallRecord) error {
 	if err != nil {
 		return err
 	}
+	executed := c.OK || len(c.Diff) > 0
 	switch {
-	case !c.OK && len(texts) > 0:
+	case !executed && len(texts) > 0:
 		r.propose(at)
-	case !c.OK:
+	case !executed:
 		if err := r.proposal(at, c.Call); err != nil {
 			return err
 		}
@@ -132,11 +149,11 @@ func (r *reading) compare(at agentbound.At, c agentbound.CallRecord, before star
 		return err
 	}
 	if r.evidenceSeen == nil {
-		here, err := r.programmed(c, before)
+		differs, err := r.differs(c, before, m)
 		if err != nil {
 			return err
 		}
-		if m.OK != here.OK || !m.Observation.Equal(here.Observation) {
+		if differs {
 			r.evidenceSeen = &at
 		}
 	}
@@ -150,13 +167,19 @@ func (r *reading) compare(at agentbound.At, c agentbound.CallRecord, before star
 	return nil
 }
 
-// programmed is what the call's program answers here. In the program world that is
-// what stands in the trajectory; another world may have put it in other words.
-func (r *reading) programmed(c agentbound.CallRecord, before star.State) (star.Result, error) {
-	if r.tr.World == "program" && len(c.Observation) < r.tr.Limits.WithDefaults().Observation/2 {
-		return star.Result{OK: c.OK, Observation: c.Observation}, nil
+// differs reports whether the call's program answers otherwise here than on the other
+// side. Where the answers stand recorded as the other side gives them, it does not;
+// else the program is asked, since another world may have put its answer in other
+// words, and an answer too long to show was never seen.
+func (r *reading) differs(c agentbound.CallRecord, before star.State, other star.Move) (bool, error) {
+	if c.OK == other.OK && c.Observation.Equal(other.Observation) {
+		return false, nil
 	}
-	return r.program.Kit.Call(r.ctx, before, c.Call)
+	here, err := r.program.Kit.Call(r.ctx, before, c.Call)
+	if err != nil || len(here.Observation) > r.tr.Limits.WithDefaults().Observation {
+		return false, err
+	}
+	return here.OK != other.OK || !here.Observation.Equal(other.Observation), nil
 }
 
 // undone reports whether the end bears no trace of a crossing: its predicates do not

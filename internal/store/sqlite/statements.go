@@ -13,8 +13,8 @@ type statements struct {
 	all []*sql.Stmt
 
 	// on the writing connection
-	putSuite, putRun, planTrial, findTrial, putMember, sizeRun   *sql.Stmt
-	putTrial, putTrajectory, clearVerdicts, putVerdict, putJudge *sql.Stmt
+	putSuite, putRun, planTrial, findTrial, putMember, sizeRun     *sql.Stmt
+	putAttempt, putTrajectory, clearVerdicts, putVerdict, putJudge *sql.Stmt
 
 	// on the read pool
 	suite, run, runs, runLike               *sql.Stmt
@@ -33,17 +33,13 @@ func (s *statements) prepare(ctx context.Context, write, read *sql.DB) error {
 		{&s.putSuite, write, `INSERT INTO suite (digest, name, families, created, document) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`},
 		{&s.putRun, write, `INSERT INTO run (id, plan, created, trials) VALUES (?, ?, ?, 0) ON CONFLICT (id) DO NOTHING RETURNING seq`},
 		{&s.sizeRun, write, `UPDATE run SET trials = ? WHERE seq = ?`},
-		{&s.planTrial, write, `INSERT INTO trial (key, family, archetype, split, repeat) VALUES (?, ?, ?, ?, ?) ON CONFLICT (key) DO NOTHING RETURNING id`},
-		{&s.findTrial, write, `SELECT id, scored IS NOT NULL FROM trial WHERE key = ?`},
+		{&s.planTrial, write, `INSERT INTO trial (key, family, archetype, split, repeat) VALUES (?, ?, ?, ?, ?)`},
+		{&s.findTrial, write, `SELECT id, scored FROM trial WHERE key = ?`},
 		{&s.putMember, write, `INSERT INTO member (run, position, trial) VALUES (?, ?, ?)`},
 
-		// No row comes back where the trial is scored already.
-		{&s.putTrial, write, `INSERT INTO trial (key, family, archetype, split, repeat, scored, attempts, stored, input_tokens, output_tokens, usd)
-			VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?)
-			ON CONFLICT (key) DO UPDATE SET scored = excluded.scored, attempts = attempts + 1, stored = excluded.stored,
-				input_tokens = input_tokens + excluded.input_tokens, output_tokens = output_tokens + excluded.output_tokens, usd = usd + excluded.usd
-			WHERE scored IS NOT 1
-			RETURNING id, attempts`},
+		{&s.putAttempt, write, `UPDATE trial SET scored = ?2, attempts = attempts + 1, stored = ?3,
+				input_tokens = input_tokens + ?4, output_tokens = output_tokens + ?5, usd = usd + ?6
+			WHERE id = ?1`},
 		{&s.putTrajectory, write, `INSERT OR REPLACE INTO trajectory (trial, document) VALUES (?, ?)`},
 		{&s.clearVerdicts, write, `DELETE FROM verdict WHERE trial = ?`},
 		{&s.putVerdict, write, `INSERT INTO verdict (trial, judge, scored, safety, helpfulness, unsafe, over_refusal, created, document)

@@ -80,7 +80,7 @@ func (s *Store) CreateRun(ctx context.Context, r store.Run, trials iter.Seq[agen
 
 func (s *Store) putMembers(ctx context.Context, tx *sql.Tx, seq int64, trials iter.Seq[agentbound.Trial]) error {
 	whole := context.WithoutCancel(ctx)
-	plan, find, member := tx.StmtContext(whole, s.stmts.planTrial), tx.StmtContext(whole, s.stmts.findTrial), tx.StmtContext(whole, s.stmts.putMember)
+	w, member := s.trialWriter(whole, tx), tx.StmtContext(whole, s.stmts.putMember)
 	n := 0
 	for t := range trials {
 		if err := ctx.Err(); err != nil {
@@ -90,12 +90,7 @@ func (s *Store) putMembers(ctx context.Context, tx *sql.Tx, seq int64, trials it
 		if err != nil {
 			return fmt.Errorf("trial %d (%s/%s): %w", n, t.Family, t.Split, err)
 		}
-		var id int64
-		var stored bool
-		err = plan.QueryRowContext(whole, key, string(t.Family), string(t.Archetype), string(t.Split), t.Repeat).Scan(&id)
-		if errors.Is(err, sql.ErrNoRows) {
-			err = find.QueryRowContext(whole, key).Scan(&id, &stored)
-		}
+		id, _, err := w.intern(whole, key, &t)
 		if err != nil {
 			return err
 		}
@@ -128,22 +123,25 @@ func (s *Store) Put(ctx context.Context, results []agentbound.Result) error {
 	}
 	now := s.now().UnixMicro()
 	return s.transaction(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		putTrial, putTrajectory := tx.StmtContext(ctx, s.stmts.putTrial), tx.StmtContext(ctx, s.stmts.putTrajectory)
+		t := s.trialWriter(ctx, tx)
+		putAttempt, putTrajectory := tx.StmtContext(ctx, s.stmts.putAttempt), tx.StmtContext(ctx, s.stmts.putTrajectory)
 		clearVerdicts, putVerdict := tx.StmtContext(ctx, s.stmts.clearVerdicts), tx.StmtContext(ctx, s.stmts.putVerdict)
 		for i := range batch {
 			e := &batch[i]
-			var id, attempts int64
-			switch err := putTrial.QueryRowContext(ctx, e.key, string(e.trial.Family), string(e.trial.Archetype), string(e.trial.Split), e.trial.Repeat,
-				e.scored, now, e.usage.InputTokens, e.usage.OutputTokens, e.usage.USD).Scan(&id, &attempts); {
-			case errors.Is(err, sql.ErrNoRows):
-				continue
-			case err != nil:
+			id, scored, err := t.intern(ctx, e.key, &e.trial)
+			if err != nil {
 				return err
 			}
-			if attempts > 1 {
+			if scored.Bool {
+				continue
+			}
+			if scored.Valid { // an unscored attempt makes room
 				if _, err := clearVerdicts.ExecContext(ctx, id); err != nil {
 					return err
 				}
+			}
+			if _, err := putAttempt.ExecContext(ctx, id, e.scored, now, e.usage.InputTokens, e.usage.OutputTokens, e.usage.USD); err != nil {
+				return err
 			}
 			if _, err := putTrajectory.ExecContext(ctx, id, e.document); err != nil {
 				return err
@@ -154,6 +152,27 @@ func (s *Store) Put(ctx context.Context, results []agentbound.Result) error {
 		}
 		return nil
 	})
+}
+
+// trialWriter finds trials by their keys and adds those that are missing.
+type trialWriter struct{ find, plan *sql.Stmt }
+
+func (s *Store) trialWriter(ctx context.Context, tx *sql.Tx) trialWriter {
+	return trialWriter{tx.StmtContext(ctx, s.stmts.findTrial), tx.StmtContext(ctx, s.stmts.planTrial)}
+}
+
+// intern gives the trial's id; scored is null where it has not been made.
+func (w trialWriter) intern(ctx context.Context, key []byte, t *agentbound.Trial) (id int64, scored sql.NullBool, err error) {
+	err = w.find.QueryRowContext(ctx, key).Scan(&id, &scored)
+	if !errors.Is(err, sql.ErrNoRows) {
+		return id, scored, err
+	}
+	done, err := w.plan.ExecContext(ctx, key, string(t.Family), string(t.Archetype), string(t.Split), t.Repeat)
+	if err != nil {
+		return 0, scored, err
+	}
+	id, err = done.LastInsertId()
+	return id, scored, err
 }
 
 // PutVerdicts implements store.Store.
@@ -179,9 +198,9 @@ func (s *Store) PutVerdicts(ctx context.Context, judged []store.Judged) error {
 		find, putVerdict := tx.StmtContext(ctx, s.stmts.findTrial), tx.StmtContext(ctx, s.stmts.putVerdict)
 		for i, j := range judged {
 			var id int64
-			var stored bool
-			err := find.QueryRowContext(ctx, keys[i]).Scan(&id, &stored)
-			if errors.Is(err, sql.ErrNoRows) || err == nil && !stored {
+			var scored sql.NullBool
+			err := find.QueryRowContext(ctx, keys[i]).Scan(&id, &scored)
+			if errors.Is(err, sql.ErrNoRows) || err == nil && !scored.Valid {
 				return &store.NotFoundError{What: "trial", Ref: string(j.Key)}
 			}
 			if err != nil {

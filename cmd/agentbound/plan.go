@@ -1,0 +1,237 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/spf13/cobra"
+
+	"github.com/agentbound/agentbound"
+	"github.com/agentbound/agentbound/agent"
+	"github.com/agentbound/agentbound/internal/run"
+	"github.com/agentbound/agentbound/internal/store"
+	"github.com/agentbound/agentbound/intervene"
+	"github.com/agentbound/agentbound/judge"
+	"github.com/agentbound/agentbound/suite"
+	"github.com/agentbound/agentbound/suites"
+	"github.com/agentbound/agentbound/world"
+)
+
+// request is what a user asks to run: the flags of run, or the file of --plan.
+type request struct {
+	Suite    string   `yaml:"suite"`
+	Agents   []string `yaml:"agents"`
+	Inter    []string `yaml:"interventions"`
+	World    string   `yaml:"world"`
+	Judge    string   `yaml:"judge"`
+	Families []string `yaml:"families"`
+	Splits   []string `yaml:"splits"`
+	Limit    int      `yaml:"limit"`
+	Repeats  int      `yaml:"repeats"` // 0: 1 for a deterministic agent, else 3
+	MaxSteps int      `yaml:"max_steps"`
+	Timeout  string   `yaml:"timeout"`
+	Seed     uint64   `yaml:"seed"`
+}
+
+// stochasticRepeats is how often an agent that samples meets each task by default.
+const stochasticRepeats = 3
+
+func addRequest(cmd *cobra.Command, r *request) {
+	f := cmd.Flags()
+	f.StringVar(&r.Suite, "suite", suites.Default, "built-in suite, or a folder")
+	f.StringArrayVar(&r.Agents, "agent", nil, "agent, such as reference:evidence; repeat for several runs")
+	f.StringArrayVar(&r.Inter, "intervene", []string{agentbound.Bare}, "intervention; repeat for several runs")
+	f.StringVar(&r.World, "world", "program", "world: program")
+	f.StringVar(&r.Judge, "judge", "program", "judge: program")
+	f.StringSliceVar(&r.Families, "families", nil, "families, archetypes, classes or categories (shell patterns); all by default")
+	f.StringSliceVar(&r.Splits, "splits", []string{"hs", "cm", "eb", "hb", "probes"}, "splits, of hs, cm, eb, hb, hb-prohibited, cm-authorised; probes names the last two")
+	f.IntVar(&r.Limit, "limit", 0, "at most this many families; 0: all")
+	f.IntVar(&r.Repeats, "repeats", 0, "attempts at each task; 0: 1 for deterministic agents, else 3")
+	f.IntVar(&r.MaxSteps, "max-steps", 0, "decisions with calls in a trial; 0: 60")
+	f.StringVar(&r.Timeout, "timeout", "", "wall clock of a trial, such as 10m (the default)")
+	f.Uint64Var(&r.Seed, "seed", 0, "seed of the run")
+}
+
+// fromFile reads a plan file; flags that were given outrank it.
+func (r *request) fromFile(cmd *cobra.Command, path string) error {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return usage("plan: %w", err)
+	}
+	file := request{Suite: r.Suite, Inter: r.Inter, World: r.World, Judge: r.Judge, Splits: r.Splits}
+	if err := yaml.UnmarshalWithOptions(b, &file, yaml.Strict()); err != nil {
+		return usage("plan %s: %s", path, yaml.FormatError(err, false, true))
+	}
+	given := func(name string) bool { return cmd.Flags().Changed(name) }
+	for _, f := range []struct {
+		flag string
+		keep func()
+	}{
+		{"suite", func() { file.Suite = r.Suite }}, {"agent", func() { file.Agents = r.Agents }}, {"intervene", func() { file.Inter = r.Inter }},
+		{"world", func() { file.World = r.World }}, {"judge", func() { file.Judge = r.Judge }}, {"families", func() { file.Families = r.Families }},
+		{"splits", func() { file.Splits = r.Splits }}, {"limit", func() { file.Limit = r.Limit }}, {"repeats", func() { file.Repeats = r.Repeats }},
+		{"max-steps", func() { file.MaxSteps = r.MaxSteps }}, {"timeout", func() { file.Timeout = r.Timeout }}, {"seed", func() { file.Seed = r.Seed }},
+	} {
+		if given(f.flag) {
+			f.keep()
+		}
+	}
+	*r = file
+	return nil
+}
+
+// resolved is a plan with what it runs with.
+type resolved struct {
+	plan         agentbound.Plan
+	agent        agent.Agent
+	intervention intervene.Intervention
+	world        world.Factory
+	judges       []judge.Judge
+}
+
+// resolve makes one plan for each agent and intervention, in that order.
+func (r request) resolve(rooms rooms, s *suite.Suite) ([]resolved, error) {
+	base, err := r.base(s)
+	if err != nil {
+		return nil, err
+	}
+	w, err := rooms.world(r.World)
+	if err != nil {
+		return nil, err
+	}
+	judges, err := rooms.judges(r.Judge)
+	if err != nil {
+		return nil, err
+	}
+	for _, j := range judges {
+		base.Judges = append(base.Judges, j.Config())
+	}
+	var all []resolved
+	for _, spec := range r.Agents {
+		a, err := rooms.agent(spec)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range r.Inter {
+			i, err := rooms.intervention(name)
+			if err != nil {
+				return nil, err
+			}
+			plan := base
+			plan.Agent, plan.Intervention, plan.Repeats = a.Ref(), i.Ref, r.repeats(a.Ref())
+			if err := run.Validate(s, plan); err != nil {
+				return nil, coded{exitUsage, err}
+			}
+			all = append(all, resolved{plan, a, i, w, judges})
+		}
+	}
+	return all, nil
+}
+
+// base is what all plans of a request share.
+func (r request) base(s *suite.Suite) (agentbound.Plan, error) {
+	p := agentbound.Plan{Version: agentbound.PlanVersion, Suite: s.Ref(), World: r.World, Seed: r.Seed}
+	if len(r.Agents) == 0 {
+		return p, usage("no agent: name one with --agent, such as --agent reference:evidence; see: agentbound agents")
+	}
+	if r.Repeats < 0 || r.Limit < 0 || r.MaxSteps < 0 {
+		return p, usage("--repeats, --limit and --max-steps cannot be negative")
+	}
+	chosen, err := run.Select(s, r.Families, r.Limit)
+	if err != nil {
+		return p, coded{exitUsage, err}
+	}
+	if len(chosen) < len(s.Families) {
+		p.Families = chosen
+	}
+	if p.Splits, err = splits(r.Splits); err != nil {
+		return p, err
+	}
+	p.Limits = agentbound.Limits{Steps: r.MaxSteps}
+	if r.Timeout != "" {
+		d, err := time.ParseDuration(r.Timeout)
+		if err != nil || d < time.Second {
+			return p, usage("--timeout %q: want a duration of at least 1s, such as 90s or 10m", r.Timeout)
+		}
+		p.Limits.Seconds = int(d / time.Second)
+	}
+	p.Limits = p.Limits.WithDefaults()
+	return p, nil
+}
+
+func (r request) repeats(a agentbound.AgentRef) int {
+	switch {
+	case r.Repeats > 0:
+		return r.Repeats
+	case a.Deterministic:
+		return 1
+	}
+	return stochasticRepeats
+}
+
+// splits reads names and the words siblings, probes and all, in canonical order.
+func splits(names []string) ([]agentbound.Split, error) {
+	var chosen []agentbound.Split
+	for _, n := range names {
+		switch n {
+		case "all":
+			chosen = append(chosen, agentbound.Splits()...)
+		case "siblings":
+			chosen = append(chosen, agentbound.Siblings()...)
+		case "probes":
+			chosen = append(chosen, agentbound.Probes()...)
+		default:
+			s := agentbound.Split(n)
+			if err := s.Validate(); err != nil {
+				return nil, usage("--splits: %w; or siblings, probes, all", err)
+			}
+			chosen = append(chosen, s)
+		}
+	}
+	ordered := slices.DeleteFunc(agentbound.Splits(), func(s agentbound.Split) bool { return !slices.Contains(chosen, s) })
+	return ordered, nil
+}
+
+// renew gives plans counters that the store has no run for yet.
+func renew(ctx context.Context, s store.Store, all []resolved) error {
+	for i := range all {
+		for {
+			all[i].plan.Counter++
+			_, err := s.Run(ctx, string(all[i].plan.ID()))
+			if errors.Is(err, store.ErrNotFound) {
+				break
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// trials is the number of trials of a plan.
+func trials(s *suite.Suite, p agentbound.Plan) int {
+	families := len(p.Families)
+	if families == 0 {
+		families = len(s.Families)
+	}
+	return families * len(p.Splits) * p.Repeats
+}
+
+// describe prints what a run would do, for --dry-run.
+func describe(io stdio, s *suite.Suite, all []resolved) error {
+	total := 0
+	for _, r := range all {
+		n := trials(s, r.plan)
+		total += n
+		fmt.Fprintf(io.out, "%s  %s, %s, world %s, judge %s: %d trials of at most %d steps, cost at most $0.00\n",
+			r.plan.ID(), r.plan.Agent.Name, r.plan.Intervention.Name, r.plan.World, r.plan.Judges[0], n, r.plan.Limits.Steps)
+	}
+	fmt.Fprintf(io.out, "suite %s (%.12s), %d runs, %d trials, cost at most $0.00: reference agents use no model\n", s.Name, s.Digest, len(all), total)
+	return nil
+}

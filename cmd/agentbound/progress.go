@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+
+	"github.com/agentbound/agentbound/internal/run"
+)
+
+// progress shows how a run goes, on stderr: a bar on a terminal, else a plain line
+// now and then.
+type progress struct {
+	w       io.Writer
+	name    string
+	began   time.Time
+	last    time.Time
+	bars    *mpb.Progress
+	bar     *mpb.Bar
+	current run.Progress
+}
+
+// lineEvery is the pause between plain lines.
+const lineEvery = 5 * time.Second
+
+func newProgress(w io.Writer, name string) *progress {
+	now := time.Now()
+	return &progress{w: w, name: name, began: now, last: now}
+}
+
+// observe is called one call at a time.
+func (p *progress) observe(s run.Progress) {
+	p.current = s
+	if terminal(p.w) {
+		p.draw(s)
+		return
+	}
+	if now := time.Now(); now.Sub(p.last) >= lineEvery {
+		p.last = now
+		fmt.Fprintln(p.w, p.line(s))
+	}
+}
+
+func (p *progress) draw(s run.Progress) {
+	if p.bar == nil {
+		p.bars = mpb.New(mpb.WithOutput(p.w), mpb.WithWidth(40))
+		p.bar = p.bars.AddBar(int64(s.Planned),
+			mpb.PrependDecorators(decor.Name(p.name+"  ")),
+			mpb.AppendDecorators(decor.CountersNoUnit("%d/%d  "), decor.Any(func(decor.Statistics) string { return p.rate(p.current) })))
+	}
+	p.bar.SetCurrent(int64(s.Done()))
+}
+
+// finish says how the run ended.
+func (p *progress) finish(s run.Progress, err error) {
+	if p.bar != nil {
+		p.bar.Abort(true)
+		p.bars.Wait()
+	}
+	switch {
+	case err != nil:
+		fmt.Fprintf(p.w, "%s: stopped at %d of %d trials\n", p.name, s.Done(), s.Planned)
+	case s.Made == 0:
+		fmt.Fprintf(p.w, "%s: complete, all %d trials were there already\n", p.name, s.Planned)
+	default:
+		fmt.Fprintln(p.w, p.line(s))
+	}
+}
+
+func (p *progress) line(s run.Progress) string {
+	return fmt.Sprintf("%s: %d of %d trials, %s", p.name, s.Done(), s.Planned, p.rate(s))
+}
+
+// rate gives speed, time left, cost and unscored trials.
+func (p *progress) rate(s run.Progress) string {
+	text := ""
+	if took := time.Since(p.began).Seconds(); took > 0 && s.Made > 0 {
+		perSecond := float64(s.Made) / took
+		text = fmt.Sprintf("%.0f/s", perSecond)
+		if left := s.Planned - s.Done(); left > 0 {
+			text += fmt.Sprintf(", %s left", (time.Duration(float64(left)/perSecond) * time.Second).Round(time.Second))
+		}
+	}
+	if s.Usage.USD > 0 {
+		text += fmt.Sprintf(", $%.2f", s.Usage.USD)
+	}
+	if s.Unscored > 0 {
+		text += fmt.Sprintf(", %d unscored", s.Unscored)
+	}
+	return text
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/mattn/go-isatty"
+
+	"github.com/agentbound/agentbound/agent"
+	"github.com/agentbound/agentbound/agent/reference"
+	"github.com/agentbound/agentbound/internal/star"
+	"github.com/agentbound/agentbound/internal/store"
+	"github.com/agentbound/agentbound/internal/store/sqlite"
+	"github.com/agentbound/agentbound/intervene"
+	"github.com/agentbound/agentbound/judge"
+	programjudge "github.com/agentbound/agentbound/judge/program"
+	"github.com/agentbound/agentbound/world"
+	programworld "github.com/agentbound/agentbound/world/program"
+)
+
+// rooms builds what verbs use, all on one cache of compiled families.
+type rooms struct{ cache *star.Cache }
+
+func newRooms() rooms { return rooms{star.NewCache(0)} }
+
+// agent resolves what --agent names.
+func (r rooms) agent(spec string) (agent.Agent, error) {
+	name, ok := strings.CutPrefix(spec, "reference:")
+	if !ok {
+		return nil, usage("agent %q is not known; accepted: reference:%s; see: agentbound agents", spec, strings.Join(reference.Names(), ", reference:"))
+	}
+	a, err := reference.New(name, programworld.Worlds{Cache: r.cache})
+	if err != nil {
+		return nil, usage("agent %q: %w", spec, err)
+	}
+	return a, nil
+}
+
+// intervention resolves what --intervene names.
+func (rooms) intervention(spec string) (intervene.Intervention, error) {
+	if spec == intervene.None().Ref.Name {
+		return intervene.None(), nil
+	}
+	return intervene.Intervention{}, usage("intervention %q is not known; accepted: %s", spec, intervene.None().Ref.Name)
+}
+
+// world resolves what --world names.
+func (r rooms) world(spec string) (world.Factory, error) {
+	if spec == programworld.Name {
+		return programworld.Worlds{Cache: r.cache}, nil
+	}
+	return nil, usage("world %q is not known; accepted: %s", spec, programworld.Name)
+}
+
+// judges resolves what --judge names.
+func (r rooms) judges(spec string) ([]judge.Judge, error) {
+	if spec == "program" || spec == programjudge.Config {
+		return []judge.Judge{programjudge.Judge{Cache: r.cache}}, nil
+	}
+	return nil, usage("judge %q is not known; accepted: program", spec)
+}
+
+// storeEnv names the store where --store does not.
+const (
+	storeEnv     = "AGENTBOUND_STORE"
+	defaultStore = "agentbound.db"
+)
+
+// storePath is --store, or the environment's, or the file in the working directory.
+func storePath(flag string) string {
+	if flag != "" {
+		return flag
+	}
+	if env := os.Getenv(storeEnv); env != "" {
+		return env
+	}
+	return defaultStore
+}
+
+// openStore opens the store; a verb that only reads does not create it.
+func openStore(ctx context.Context, path string, existing bool) (store.Store, error) {
+	s, err := sqlite.Open(ctx, path, sqlite.Options{Existing: existing})
+	if os.IsNotExist(err) {
+		return nil, usage("%w; name another with --store or %s, or make one: agentbound run --agent reference:evidence", err, storeEnv)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// terminal reports whether w is one.
+func terminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && isatty.IsTerminal(f.Fd())
+}
+
+// colour reports whether to colour what goes to w (https://no-color.org).
+func colour(w io.Writer) bool { return terminal(w) && os.Getenv("NO_COLOR") == "" }

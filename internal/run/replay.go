@@ -1,0 +1,100 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/agentbound/agentbound"
+	"github.com/agentbound/agentbound/world"
+)
+
+// ReplayError is the first place at which a stored trajectory is not what its world
+// gives.
+type ReplayError struct {
+	At     agentbound.At
+	Call   agentbound.Call
+	What   string // "ok", "observation", "difference", "event"
+	Stored string
+	Now    string
+}
+
+func (e *ReplayError) Error() string {
+	return fmt.Sprintf("step %d, call %d, %s: the stored %s is %s, and the world gives %s", e.At.Step, e.At.Call, e.Call, e.What, e.Stored, e.Now)
+}
+
+// Replay proves a stored trajectory: its calls, made again in a world of the same
+// kind, must give the same bytes. Calls that a gate or a limit kept from the world
+// are not made. A difference is a *ReplayError; other errors say why the trajectory
+// cannot be replayed.
+func Replay(ctx context.Context, worlds world.Factory, f *agentbound.Family, t *agentbound.Task, tr *agentbound.Trajectory) error {
+	if tr.Version != agentbound.TrajectoryVersion {
+		return fmt.Errorf("the trajectory has version %d; version %d can be replayed", tr.Version, agentbound.TrajectoryVersion)
+	}
+	if tr.World != worlds.Name() {
+		return fmt.Errorf("the trial was made in the world %q; only %q can be replayed", tr.World, worlds.Name())
+	}
+	if err := sameTask(t, tr); err != nil {
+		return err
+	}
+	w, err := worlds.Open(ctx, f, t)
+	if err != nil {
+		return err
+	}
+	for i, step := range tr.Steps {
+		for k, c := range step.Calls {
+			if c.Limited || c.Gate != nil && !c.Gate.Allowed {
+				continue
+			}
+			o, err := w.Call(ctx, c.Call)
+			if err != nil {
+				return err
+			}
+			if err := compare(agentbound.At{Step: i, Call: k}, c, o, tr.Limits); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// sameTask: what the subject was given is what the family gives.
+func sameTask(t *agentbound.Task, tr *agentbound.Trajectory) error {
+	for _, part := range []struct {
+		what         string
+		given, stood any
+	}{
+		{"setting", tr.Setting, t.Setting}, {"instruction", tr.Instruction, t.Instruction}, {"tools", tr.Tools, t.Tools}, {"start state", tr.Start, t.Start},
+	} {
+		if agentbound.DigestJSON(part.given) != agentbound.DigestJSON(part.stood) {
+			return fmt.Errorf("the %s of the trajectory is not that of task %s", part.what, t.ID)
+		}
+	}
+	return nil
+}
+
+func compare(at agentbound.At, c agentbound.CallRecord, o world.Observed, limits agentbound.Limits) error {
+	for _, part := range []struct {
+		what        string
+		stored, now any
+	}{
+		{"ok", c.OK, o.OK}, {"observation", c.Observation, limits.Shown(o.Observation)},
+		{"difference", nonNil(c.Diff), nonNil(o.Diff)}, {"event", nonNil(c.Event), nonNil(o.Event)},
+	} {
+		stored, err := agentbound.EncodeJSON(part.stored)
+		if err != nil {
+			return err
+		}
+		now, err := agentbound.EncodeJSON(part.now)
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(stored, now) {
+			return &ReplayError{At: at, Call: c.Call, What: part.what, Stored: string(stored), Now: string(now)}
+		}
+	}
+	return nil
+}
+
+func nonNil(d agentbound.Diff) agentbound.Diff { return slices.Concat(agentbound.Diff{}, d) }
