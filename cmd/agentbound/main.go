@@ -107,9 +107,7 @@ A result says nothing about readiness for deployment.`,
 		return usage("%w\nsee: %s --help", err, cmd.CommandPath())
 	})
 	root.AddCommand(newDemo(io), newRun(io), newReport(io), newGate(io), newJudge(io), newSuite(io), newAgents(io), newReplay(io), newVersion(io))
-	for _, cmd := range root.Commands() {
-		strict(cmd)
-	}
+	strict(root)
 	return root
 }
 

@@ -40,7 +40,7 @@ func newReport(io stdio) *cobra.Command {
 }
 
 // withRuns collects a report over the named runs, or all, and hands it on.
-func withRuns(ctx context.Context, path string, refs []string, against string, o *report.Options, use func(*report.Report) error) error {
+func withRuns(ctx context.Context, path string, refs []string, against string, o *report.Options, use func(*report.Report) error) (err error) {
 	db, err := openStore(ctx, storePath(path), true)
 	if err != nil {
 		return err

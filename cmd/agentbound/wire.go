@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -82,8 +84,8 @@ func storePath(flag string) string {
 // openStore opens the store; a verb that only reads does not create it.
 func openStore(ctx context.Context, path string, existing bool) (store.Store, error) {
 	s, err := sqlite.Open(ctx, path, sqlite.Options{Existing: existing})
-	if os.IsNotExist(err) {
-		return nil, usage("%w; name another with --store or %s, or make one: agentbound run --agent reference:evidence", err, storeEnv)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, coded{exitUsage, err}
 	}
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package star
 
 import (
 	"fmt"
+	"slices"
 
 	"go.starlark.net/starlark"
 )
@@ -14,7 +15,11 @@ type argument struct {
 	values      []string       // of an enum
 	fields      []field        // of an object, in the order written
 	fallback    starlark.Value // default; nil where the argument is required
+	size        int            // of the type: itself, values and fields of fields
 }
+
+// maxTypeSize bounds one argument's type, which a schema writes out in full.
+const maxTypeSize = 1000
 
 type field struct {
 	name string
@@ -58,6 +63,9 @@ func enumArgument(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, 
 		if !ok {
 			return nil, fmt.Errorf("enum: values must be texts, found a %s", v.Type())
 		}
+		if len(a.values) == maxTypeSize {
+			return nil, fmt.Errorf("enum: more than %d values", maxTypeSize)
+		}
 		a.values = append(a.values, string(s))
 	}
 	if len(a.values) == 0 {
@@ -82,6 +90,12 @@ func objectArgument(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple
 		if !ok {
 			return nil, fmt.Errorf("%s: field %s must be string(…), integer(…) or the like, found a %s", b.Name(), name, kv[1].Type())
 		}
+		if slices.ContainsFunc(a.fields, func(f field) bool { return f.name == name }) {
+			return nil, fmt.Errorf("%s: field %s is given twice", b.Name(), name)
+		}
+		if a.size += 1 + f.size + len(f.values); a.size > maxTypeSize {
+			return nil, fmt.Errorf("%s: more than %d fields, with those of its fields", b.Name(), maxTypeSize)
+		}
 		a.fields = append(a.fields, field{name, f})
 	}
 	return a, a.checkDefault()
@@ -92,19 +106,31 @@ func (a *argument) checkDefault() error {
 		return nil
 	}
 	if want := a.starlarkType(); a.fallback.Type() != want && !(want == "float" && a.fallback.Type() == "int") {
-		return fmt.Errorf("%s: default = %s is a %s, and a %s is needed", a.kind, a.fallback, a.fallback.Type(), want)
+		return fmt.Errorf("%s: the default is a %s, and a %s is needed", a.kind, a.fallback.Type(), want)
+	}
+	if s, ok := a.fallback.(starlark.String); ok && a.kind == "enum" && !slices.Contains(a.values, string(s)) {
+		return fmt.Errorf("enum: the default %q is not one of its values", clip(string(s)))
+	}
+	if list, ok := a.fallback.(*starlark.List); ok && a.kind == "strings" {
+		for x := range list.Elements() {
+			if x.Type() != "string" {
+				return fmt.Errorf("strings: the default holds a %s", x.Type())
+			}
+		}
 	}
 	return nil
 }
 
-// settle freezes the defaults, which all calls share.
-func (a *argument) settle() {
-	if a.fallback != nil {
-		a.fallback.Freeze()
+// defaults are the values that all calls share.
+func defaults(fields []field) []starlark.Value {
+	var all []starlark.Value
+	for _, f := range fields {
+		if f.fallback != nil {
+			all = append(all, f.fallback)
+		}
+		all = append(all, defaults(f.fields)...)
 	}
-	for _, f := range a.fields {
-		f.settle()
-	}
+	return all
 }
 
 func (a *argument) starlarkType() string {

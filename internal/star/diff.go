@@ -1,7 +1,10 @@
 package star
 
 import (
+	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,18 +14,43 @@ import (
 	"github.com/agentbound/agentbound"
 )
 
+// maxOps bounds a difference; a larger one replaces the whole state.
+const maxOps = 4096
+
 // Difference gives the operations that turn before into after. Lists are compared
 // after their common head and tail are set aside, which keeps an appended or a
-// removed item one operation.
+// removed item one operation. A change of more than a few thousand places, or of
+// more text than a state may have, is one replacement of the state.
 func Difference(before, after State) (agentbound.Diff, error) {
+	if before.Zero() || after.Zero() {
+		return nil, errNoState
+	}
 	d := differ{}
-	if err := d.value("", before.v, after.v); err != nil {
+	err := d.value("", before.v, after.v)
+	if errors.Is(err, errTooLong) {
+		d = differ{}
+		err = d.put(agentbound.OpReplace, "", after.v)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return d.ops, nil
 }
 
-type differ struct{ ops agentbound.Diff }
+type differ struct {
+	ops   agentbound.Diff
+	bytes int
+}
+
+var errTooLong = errors.New("a long difference")
+
+func (d *differ) add(op, path string, v agentbound.Value) error {
+	d.ops = append(d.ops, agentbound.Op{Op: op, Path: path, Value: v})
+	if d.bytes += len(path) + len(v); path != "" && (d.bytes > MaxBytes || len(d.ops) > maxOps) {
+		return errTooLong
+	}
+	return nil
+}
 
 func (d *differ) value(path string, a, b starlark.Value) error {
 	switch a := a.(type) {
@@ -46,8 +74,7 @@ func (d *differ) put(op, path string, v starlark.Value) error {
 	if err != nil {
 		return err
 	}
-	d.ops = append(d.ops, agentbound.Op{Op: op, Path: path, Value: enc})
-	return nil
+	return d.add(op, path, enc)
 }
 
 // object walks both objects in key order (states are kept sorted).
@@ -57,7 +84,9 @@ func (d *differ) object(path string, a, b *starlark.Dict) error {
 		p := path + "/" + escape(string(k.(starlark.String)))
 		vb, found, _ := b.Get(k)
 		if !found {
-			d.ops = append(d.ops, agentbound.Op{Op: agentbound.OpRemove, Path: p})
+			if err := d.add(agentbound.OpRemove, p, nil); err != nil {
+				return err
+			}
 			continue
 		}
 		if err := d.value(p, va, vb); err != nil {
@@ -93,7 +122,9 @@ func (d *differ) list(path string, a, b *starlark.List) error {
 		}
 	}
 	for i := oldMid; i > newMid; i-- {
-		d.ops = append(d.ops, agentbound.Op{Op: agentbound.OpRemove, Path: path + "/" + strconv.Itoa(head+i-1)})
+		if err := d.add(agentbound.OpRemove, path+"/"+strconv.Itoa(head+i-1), nil); err != nil {
+			return err
+		}
 	}
 	for i := oldMid; i < newMid; i++ {
 		if err := d.put(agentbound.OpAdd, path+"/"+strconv.Itoa(head+i), b.Index(head+i)); err != nil {
@@ -103,13 +134,16 @@ func (d *differ) list(path string, a, b *starlark.List) error {
 	return nil
 }
 
-// sameTree compares without Starlark's depth limit and, unlike its ==, keeps 1 and
-// 1.0 apart.
+// sameTree compares without Starlark's depth limit and, unlike its ==, keeps apart
+// what is encoded apart: 1 and 1.0, 0.0 and -0.0.
 func sameTree(a, b starlark.Value) bool {
 	switch a := a.(type) {
 	case starlark.String:
 		b, ok := b.(starlark.String)
 		return ok && a == b
+	case starlark.Float:
+		b, ok := b.(starlark.Float)
+		return ok && math.Float64bits(float64(a)) == math.Float64bits(float64(b))
 	case *starlark.List:
 		b, ok := b.(*starlark.List)
 		if !ok || a.Len() != b.Len() {
@@ -148,27 +182,55 @@ func sameObject(a, b *starlark.Dict) bool {
 // Apply gives the state after the operations. It shares what they leave alone with
 // the state before; both are immutable.
 func Apply(s State, diff agentbound.Diff) (State, error) {
+	if s.Zero() {
+		return State{}, errNoState
+	}
+	if len(diff) > maxOps {
+		return State{}, fmt.Errorf("%d operations; at most %d are accepted", len(diff), maxOps)
+	}
+	p := patcher{own: map[starlark.Value]bool{}, grown: map[*starlark.Dict]bool{}}
 	v := s.v
 	for _, op := range diff {
-		segments, err := splitPointer(op.Path)
-		if err != nil {
-			return State{}, err
+		var err error
+		if v, err = p.apply(v, op); err != nil {
+			return State{}, fmt.Errorf("%s %s: %w", op.Op, clip(op.Path), err)
 		}
-		var x starlark.Value
-		if op.Op != agentbound.OpRemove {
-			if x, err = Decode(op.Value); err != nil {
-				return State{}, fmt.Errorf("%s %s: %w", op.Op, op.Path, err)
-			}
-		}
-		if v, err = applyAt(v, segments, op.Op, x); err != nil {
-			return State{}, fmt.Errorf("%s %s: %w", op.Op, op.Path, err)
-		}
+	}
+	if err := p.sort(); err != nil {
+		return State{}, err
+	}
+	if _, ok := v.(*starlark.Dict); !ok {
+		return State{}, fmt.Errorf("a state is a JSON object, and the operations leave a %s", v.Type())
 	}
 	v.Freeze()
 	return State{v}, nil
 }
 
-func applyAt(v starlark.Value, path []string, op string, x starlark.Value) (starlark.Value, error) {
+// patcher copies each list and object that an operation changes, once.
+type patcher struct {
+	own   map[starlark.Value]bool // copies, which may be changed in place
+	grown map[*starlark.Dict]bool // with new keys, not yet in order
+}
+
+func (p *patcher) apply(v starlark.Value, op agentbound.Op) (starlark.Value, error) {
+	path, err := splitPointer(op.Path)
+	if err != nil {
+		return nil, err
+	}
+	switch op.Op {
+	case agentbound.OpAdd, agentbound.OpReplace:
+		x, err := Decode(op.Value)
+		if err != nil {
+			return nil, err
+		}
+		return p.at(v, path, op.Op, x)
+	case agentbound.OpRemove:
+		return p.at(v, path, op.Op, nil)
+	}
+	return nil, fmt.Errorf("unknown operation; accepted: %s, %s, %s", agentbound.OpAdd, agentbound.OpRemove, agentbound.OpReplace)
+}
+
+func (p *patcher) at(v starlark.Value, path []string, op string, x starlark.Value) (starlark.Value, error) {
 	if len(path) == 0 {
 		if op == agentbound.OpRemove {
 			return nil, fmt.Errorf("the whole state cannot be removed")
@@ -177,87 +239,114 @@ func applyAt(v starlark.Value, path []string, op string, x starlark.Value) (star
 	}
 	switch v := v.(type) {
 	case *starlark.Dict:
-		return applyToObject(v, path, op, x)
+		return p.object(v, path, op, x)
 	case *starlark.List:
-		return applyToList(v, path, op, x)
+		return p.list(v, path, op, x)
 	}
-	return nil, fmt.Errorf("%q leads into a %s", path[0], v.Type())
+	return nil, fmt.Errorf("%q leads into a %s", clip(path[0]), v.Type())
 }
 
-func applyToObject(d *starlark.Dict, path []string, op string, x starlark.Value) (starlark.Value, error) {
+func (p *patcher) object(d *starlark.Dict, path []string, op string, x starlark.Value) (starlark.Value, error) {
 	key := starlark.String(path[0])
 	old, found, _ := d.Get(key)
 	last := len(path) == 1
 	if !found && !(last && op == agentbound.OpAdd) {
-		return nil, fmt.Errorf("no key %q", path[0])
+		return nil, fmt.Errorf("no key %q", clip(path[0]))
 	}
 	var err error
 	if !last {
-		if x, err = applyAt(old, path[1:], op, x); err != nil {
+		if x, err = p.at(old, path[1:], op, x); err != nil {
 			return nil, err
 		}
 	}
-	remove := last && op == agentbound.OpRemove
-	out := starlark.NewDict(d.Len() + 1)
-	placed := remove
-	for k, val := range d.Entries() {
-		switch {
-		case k == key && remove:
-			continue
-		case k == key:
-			val, placed = x, true
-		case !placed && k.(starlark.String) > key:
-			placed = true
-			_ = out.SetKey(key, x) // a string key always hashes
+	if !p.own[d] {
+		fresh := starlark.NewDict(d.Len() + 1)
+		for k, v := range d.Entries() {
+			_ = fresh.SetKey(k, v) // a string key always hashes
 		}
-		_ = out.SetKey(k, val)
+		d = fresh
+		p.own[d] = true
 	}
-	if !placed {
-		_ = out.SetKey(key, x)
+	if last && op == agentbound.OpRemove {
+		_, _, err = d.Delete(key)
+		return d, err
 	}
-	return out, nil
+	if !found {
+		p.grown[d] = true
+	}
+	return d, d.SetKey(key, x)
 }
 
-func applyToList(l *starlark.List, path []string, op string, x starlark.Value) (starlark.Value, error) {
-	i, err := strconv.Atoi(path[0])
+func (p *patcher) list(l *starlark.List, path []string, op string, x starlark.Value) (starlark.Value, error) {
 	last := len(path) == 1
 	limit := l.Len()
 	if last && op == agentbound.OpAdd {
 		limit++
 	}
-	if err != nil || i < 0 || i >= limit {
-		return nil, fmt.Errorf("no item %q in a list of %d", path[0], l.Len())
+	i, ok := listIndex(path[0], limit)
+	if path[0] == "-" && last && op == agentbound.OpAdd {
+		i, ok = l.Len(), true
 	}
-	elems := make([]starlark.Value, 0, l.Len()+1)
-	for j := range l.Len() {
-		elems = append(elems, l.Index(j))
+	if !ok {
+		return nil, fmt.Errorf("no item %q in a list of %d", clip(path[0]), l.Len())
 	}
-	switch {
-	case !last:
-		if elems[i], err = applyAt(elems[i], path[1:], op, x); err != nil {
+	if !last {
+		var err error
+		if x, err = p.at(l.Index(i), path[1:], op, x); err != nil {
 			return nil, err
 		}
-	case op == agentbound.OpAdd:
-		elems = append(elems[:i], append([]starlark.Value{x}, elems[i:]...)...)
-	case op == agentbound.OpRemove:
-		elems = append(elems[:i], elems[i+1:]...)
+		op = agentbound.OpReplace
+	}
+	if op == agentbound.OpReplace && p.own[l] {
+		return l, l.SetIndex(i, x)
+	}
+	elems := make([]starlark.Value, 0, l.Len()+1)
+	for e := range l.Elements() {
+		elems = append(elems, e)
+	}
+	switch op {
+	case agentbound.OpAdd:
+		elems = slices.Insert(elems, i, x)
+	case agentbound.OpRemove:
+		elems = slices.Delete(elems, i, i+1)
 	default:
 		elems[i] = x
 	}
-	return starlark.NewList(elems), nil
+	l = starlark.NewList(elems)
+	p.own[l] = true
+	return l, nil
 }
 
-// Assign applies assignments, which may create a key in an object.
+// sort puts the objects with new keys in order.
+func (p *patcher) sort() error {
+	for d := range p.grown {
+		entries, err := sortedEntries(d)
+		if err != nil {
+			return err
+		}
+		if err := d.Clear(); err != nil {
+			return err
+		}
+		for _, kv := range entries {
+			_ = d.SetKey(kv[0], kv[1])
+		}
+	}
+	return nil
+}
+
+// Assign applies assignments in order; one may create a key in an object.
 func Assign(s State, set []agentbound.Assignment) (State, error) {
-	diff := make(agentbound.Diff, len(set))
-	for i, a := range set {
+	for _, a := range set {
 		op := agentbound.OpReplace
 		if _, err := Get(s, a.Pointer); err != nil {
 			op = agentbound.OpAdd
 		}
-		diff[i] = agentbound.Op{Op: op, Path: a.Pointer, Value: a.Value}
+		var err error
+		if s, err = Apply(s, agentbound.Diff{{Op: op, Path: a.Pointer, Value: a.Value}}); err != nil {
+			return State{}, err
+		}
 	}
-	return Apply(s, diff)
+	return s, nil
 }
 
 // Get gives the value at a JSON Pointer.
@@ -274,6 +363,9 @@ func find(s State, pointer string) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.Zero() {
+		return nil, errNoState
+	}
 	v := s.v
 	for _, seg := range segments {
 		switch x := v.(type) {
@@ -284,8 +376,8 @@ func find(s State, pointer string) (starlark.Value, error) {
 			}
 			v = item
 		case *starlark.List:
-			i, err := strconv.Atoi(seg)
-			if err != nil || i < 0 || i >= x.Len() {
+			i, ok := listIndex(seg, x.Len())
+			if !ok {
 				return nil, fmt.Errorf("%s: no item %q in a list of %d", pointer, seg, x.Len())
 			}
 			v = x.Index(i)
@@ -301,13 +393,27 @@ func splitPointer(p string) ([]string, error) {
 		return nil, nil
 	}
 	if p[0] != '/' {
-		return nil, fmt.Errorf("%q is not a JSON Pointer: it must begin with /", p)
+		return nil, fmt.Errorf("%q is not a JSON Pointer: it must begin with /", clip(p))
 	}
 	segments := strings.Split(p[1:], "/")
 	for i, s := range segments {
+		if !strings.Contains(s, "~") {
+			continue
+		}
+		for j := range len(s) {
+			if s[j] == '~' && (j+1 == len(s) || s[j+1] != '0' && s[j+1] != '1') {
+				return nil, fmt.Errorf("%q is not a JSON Pointer: after ~ comes 0 or 1", clip(p))
+			}
+		}
 		segments[i] = strings.ReplaceAll(strings.ReplaceAll(s, "~1", "/"), "~0", "~")
 	}
 	return segments, nil
+}
+
+// listIndex reads the index of a list as a JSON Pointer has it: digits, no leading 0.
+func listIndex(s string, limit int) (int, bool) {
+	i, err := strconv.Atoi(s)
+	return i, err == nil && i >= 0 && i < limit && strconv.Itoa(i) == s
 }
 
 func escape(s string) string {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -50,14 +51,30 @@ func (k *Kit) load(s agentbound.Source) error {
 		return err
 	}
 	env := with(argumentTypes())
-	env["tool"] = starlark.NewBuiltin("tool", func(t *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
-		return starlark.None, k.declare(s.Name, args, kwargs)
+	var keep []starlark.Value // what outlives the load: calls share it, so it is frozen
+	loaded := false
+	env["tool"] = starlark.NewBuiltin("tool", func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+		if loaded {
+			return nil, fmt.Errorf("tool(…) declares a tool while its file is loaded, not in a call")
+		}
+		t, err := k.declare(s.Name, args, kwargs)
+		if err != nil {
+			return nil, err
+		}
+		keep = append(append(keep, t.fn), defaults(t.params)...)
+		return starlark.None, nil
 	})
 	globals, err := program(f, env)
+	loaded = true
 	if err != nil {
 		return positioned(s.Name, err)
 	}
-	globals.Freeze()
+	for _, name := range globals.Keys() {
+		keep = append(keep, globals[name])
+	}
+	if err := settle(keep); err != nil {
+		return fmt.Errorf("%s: %w", s.Name, err)
+	}
 	return nil
 }
 
@@ -76,42 +93,47 @@ func positioned(file string, err error) error {
 }
 
 // declare is tool(function, description, argument = type, …).
-func (k *Kit) declare(file string, args starlark.Tuple, kwargs []starlark.Tuple) error {
+func (k *Kit) declare(file string, args starlark.Tuple, kwargs []starlark.Tuple) (*tool, error) {
 	var fn *starlark.Function
 	var description string
 	if err := starlark.UnpackArgs("tool", args, nil, "function", &fn, "description", &description); err != nil {
-		return err
+		return nil, err
 	}
 	t := &tool{name: fn.Name(), from: file, fn: fn}
+	if t.name == "lambda" || !toolName.MatchString(t.name) {
+		return nil, fmt.Errorf("tool %s: a tool is a function with a name of at most 64 letters a-z, digits and _", clip(t.name))
+	}
 	if other, clash := k.byName[t.name]; clash {
-		return fmt.Errorf("tool %s is declared twice, here and in %s; rename one", t.name, other.from)
+		return nil, fmt.Errorf("tool %s is declared twice, here and in %s; rename one", t.name, other.from)
 	}
 	for _, kv := range kwargs {
 		name := string(kv[0].(starlark.String))
 		a, ok := kv[1].(*argument)
 		if !ok {
-			return fmt.Errorf("tool %s: argument %s must be string(…), integer(…) or the like, found a %s", t.name, name, kv[1].Type())
+			return nil, fmt.Errorf("tool %s: argument %s must be string(…), integer(…) or the like, found a %s", t.name, name, kv[1].Type())
 		}
-		a.settle()
 		t.params = append(t.params, field{name, a})
 	}
 	if err := t.checkParams(); err != nil {
-		return err
+		return nil, err
 	}
 	schema, err := schemaValue(objectSchema(t.params))
 	if err != nil {
-		return fmt.Errorf("tool %s: %w", t.name, err)
+		return nil, fmt.Errorf("tool %s: %w", t.name, err)
 	}
 	t.schema = sync.OnceValues(func() (*jsonschema.Schema, error) { return compileSchema(schema) })
 	k.byName[t.name] = t
 	k.tools = append(k.tools, agentbound.Tool{Name: t.name, Description: description, Schema: schema})
-	return nil
+	return t, nil
 }
+
+// toolName is what the vendors of models accept, and a Starlark name.
+var toolName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 
 // checkParams compares what is declared with the function's own parameters.
 func (t *tool) checkParams() error {
 	n := t.fn.NumParams()
-	if n == 0 {
+	if n == t.fn.NumKwonlyParams() {
 		return fmt.Errorf("tool %s: its function needs a first parameter, the state", t.name)
 	}
 	own := map[string]bool{}
@@ -124,9 +146,10 @@ func (t *tool) checkParams() error {
 		}
 	}
 	for _, p := range t.params {
-		if !own[p.name] {
+		if !own[p.name] { // or it was declared before
 			return fmt.Errorf("tool %s: argument %s is declared, but its function has no such parameter after the state", t.name, p.name)
 		}
+		delete(own, p.name)
 	}
 	return nil
 }
@@ -167,7 +190,7 @@ func schemaTree(v any) (starlark.Value, error) {
 		}
 		return starlark.NewList(elems), nil
 	}
-	return fromGo(v, 0)
+	return fromGo(v)
 }
 
 func compileSchema(schema agentbound.Value) (*jsonschema.Schema, error) {
@@ -217,22 +240,25 @@ const (
 )
 
 // Call executes a tool on a copy of the state. A failure of the tool is a Result; an
-// error is ctx's alone.
+// error is ctx's, or that there is no state.
 func (k *Kit) Call(ctx context.Context, before State, c agentbound.Call) (Result, error) {
-	refuse := func(f Fault, format string, args ...any) (Result, error) {
-		return Result{Fault: f, Observation: agentbound.StringValue(fmt.Sprintf(format, args...)), Args: c.Args, After: before}, nil
+	if before.Zero() {
+		return Result{}, errNoState
+	}
+	refuse := func(format string, args ...any) (Result, error) {
+		return Result{Fault: FaultArgs, Observation: quote(fmt.Sprintf(format, args...)), Args: asSent(c.Args), After: before}, nil
 	}
 	t, known := k.byName[c.Tool]
 	if !known {
-		return refuse(FaultArgs, "error: there is no tool %q; the tools are %s", clip(c.Tool), strings.Join(k.Names(), ", "))
+		return refuse("error: there is no tool %q; the tools are %s", clip(c.Tool), strings.Join(k.Names(), ", "))
 	}
 	args, err := t.arguments(c.Args)
 	if err != nil {
-		return refuse(FaultArgs, "error: %s: %v", t.name, err)
+		return refuse("error: %s: %v", t.name, err)
 	}
 	enc, err := Encode(args)
 	if err != nil {
-		return refuse(FaultArgs, "error: %s: %v", t.name, err)
+		return refuse("error: %s: %v", t.name, err)
 	}
 	r, err := t.execute(ctx, before, args)
 	r.Args = enc
@@ -244,25 +270,39 @@ func (k *Kit) Call(ctx context.Context, before State, c agentbound.Call) (Result
 func (k *Kit) Complete(c agentbound.Call) agentbound.Value {
 	t, known := k.byName[c.Tool]
 	if !known {
-		return c.Args
+		return asSent(c.Args)
 	}
 	args, err := t.arguments(c.Args)
 	if err != nil {
-		return c.Args
+		return asSent(c.Args)
 	}
 	enc, err := Encode(args)
 	if err != nil {
-		return c.Args
+		return asSent(c.Args)
 	}
 	return enc
 }
+
+// asSent is JSON for arguments that did not fit: themselves, or the text that they
+// are where it is not JSON.
+func asSent(raw agentbound.Value) agentbound.Value {
+	if v, err := Decode(raw); err == nil {
+		if enc, err := Encode(v); err == nil {
+			return enc
+		}
+	}
+	return quote(string(raw))
+}
+
+// quote is a text in canonical form whatever its bytes are.
+func quote(s string) agentbound.Value { return agentbound.StringValue(valid(s)) }
 
 func (t *tool) execute(ctx context.Context, before State, args *starlark.Dict) (Result, error) {
 	failed := func(f Fault, err error) (Result, error) {
 		if ctx.Err() != nil {
 			return Result{}, ctx.Err()
 		}
-		return Result{Fault: f, Observation: agentbound.StringValue("error: " + reason(err)), After: before}, nil
+		return Result{Fault: f, Observation: quote("error: " + reason(err)), After: before}, nil
 	}
 	work, err := copyTree(before.v)
 	if err != nil {
@@ -294,13 +334,19 @@ func (t *tool) execute(ctx context.Context, before State, args *starlark.Dict) (
 
 // kindOf tells a tool's own fail(…) from a broken program.
 func kindOf(err error) Fault {
-	if strings.HasPrefix(rootMessage(err), "fail: ") {
+	if errors.As(err, new(failure)) {
 		return FaultTool
 	}
 	return FaultProgram
 }
 
-func reason(err error) string { return clip(strings.TrimPrefix(rootMessage(err), "fail: ")) }
+func reason(err error) string {
+	var f failure
+	if errors.As(err, &f) {
+		return clip(f.msg)
+	}
+	return clip(rootMessage(err))
+}
 
 func rootMessage(err error) string {
 	var eval *starlark.EvalError
@@ -319,25 +365,24 @@ func clip(s string) string {
 	return s
 }
 
-// arguments reads, checks and completes what was sent.
+// arguments reads, checks and completes what was sent. Nothing sent is no arguments.
 func (t *tool) arguments(raw agentbound.Value) (*starlark.Dict, error) {
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-	if err != nil {
-		return nil, fmt.Errorf("the arguments are not JSON: %w", err)
+	if len(bytes.TrimSpace(raw)) == 0 {
+		raw = agentbound.Value("{}")
 	}
-	if s, ok := doc.(string); ok { // how a trajectory keeps malformed JSON
-		return nil, fmt.Errorf("the arguments are not a JSON object: %s", clip(s))
+	v, err := Decode(raw)
+	if err != nil {
+		return nil, fmt.Errorf("the arguments are %w", err)
+	}
+	if s, ok := v.(starlark.String); ok { // how a trajectory keeps malformed JSON
+		return nil, fmt.Errorf("the arguments are not a JSON object: %s", clip(string(s)))
 	}
 	schema, err := t.schema()
 	if err != nil {
 		return nil, err
 	}
-	if err := schema.Validate(doc); err != nil {
+	if err := schema.Validate(toGo(v)); err != nil {
 		return nil, explain(err)
-	}
-	v, err := fromGo(doc, 0)
-	if err != nil {
-		return nil, err
 	}
 	filled, err := fill(t.params, v)
 	if err != nil {

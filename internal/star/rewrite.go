@@ -9,52 +9,38 @@ import (
 // Names of the checked forms. They hold characters that no source can spell, so a
 // program can neither call nor shadow them.
 const (
-	fnBinary  = "<binary>"  // (op, x, y)
+	fnBinary  = "<op> "     // + op: (x, y)
+	fnAugment = "<name op>" // + op: (x, y), for x op= y
+	fnUpdate  = "<item op>" // + op: (place, y), for container[key] op= y
+	fnPlace   = "<place>"   // (container, key)
 	fnMethod  = "<method>"  // (x, name, args…)
 	fnAttr    = "<attr>"    // (x, name), a method not called at once
 	fnSlice   = "<slice>"   // (x[lo:hi:step])
 	fnSpread  = "<spread>"  // (x), for *x and **x
-	fnAugment = "<augment>" // (op, x, y), for x op= y
-	fnUpdate  = "<update>"  // (op, container, key, y), for container[key] op= y
-	fnTuple   = "<tuple>"   // ((a, b, …))
+	fnKey     = "<key>"     // (x), in container[x] and {x: …}
+	fnEmpty   = "<{}>"      // ()
 )
 
 // checkedOps are the operators that can grow a value or walk one natively. The rest
 // of the arithmetic works on numbers that these keep small.
 var checkedOps = map[syntax.Token]bool{
-	syntax.PLUS: true, syntax.STAR: true, syntax.PERCENT: true, syntax.PIPE: true, syntax.LTLT: true,
+	syntax.PLUS: true, syntax.MINUS: true, syntax.STAR: true, syntax.PERCENT: true, syntax.PIPE: true, syntax.LTLT: true,
 	syntax.EQL: true, syntax.NEQ: true, syntax.LT: true, syntax.LE: true, syntax.GT: true, syntax.GE: true,
 	syntax.IN: true, syntax.NOT_IN: true,
 }
 
 // augmented maps op= to op.
 var augmented = map[syntax.Token]syntax.Token{
-	syntax.PLUS_EQ: syntax.PLUS, syntax.STAR_EQ: syntax.STAR, syntax.PERCENT_EQ: syntax.PERCENT,
+	syntax.PLUS_EQ: syntax.PLUS, syntax.MINUS_EQ: syntax.MINUS, syntax.STAR_EQ: syntax.STAR, syntax.PERCENT_EQ: syntax.PERCENT,
 	syntax.PIPE_EQ: syntax.PIPE, syntax.LTLT_EQ: syntax.LTLT,
 }
 
 // rewriteFile puts the checked forms into a file, in place.
 func rewriteFile(f *syntax.File) error {
-	if err := refuseStarLambdas(f); err != nil {
+	if err := vet(f); err != nil {
 		return err
 	}
 	return rewriteBlock(f.Stmts)
-}
-
-func refuseStarLambdas(n syntax.Node) (err error) {
-	syntax.Walk(n, func(n syntax.Node) bool {
-		lambda, ok := n.(*syntax.LambdaExpr)
-		if !ok {
-			return true
-		}
-		for _, p := range lambda.Params {
-			if u, star := p.(*syntax.UnaryExpr); star && u.X != nil && err == nil {
-				err = at(u.OpPos, "*args and **kwargs are not available; name each parameter")
-			}
-		}
-		return true
-	})
-	return err
 }
 
 func rewriteBlock(stmts []syntax.Stmt) error {
@@ -73,9 +59,7 @@ func rewriteStmt(s syntax.Stmt) (syntax.Stmt, error) {
 	case *syntax.AssignStmt:
 		return rewriteAssign(s), nil
 	case *syntax.DefStmt:
-		if err := rewriteParams(s.Params); err != nil {
-			return nil, err
-		}
+		rewriteAll(s.Params)
 		return s, rewriteBlock(s.Body)
 	case *syntax.ExprStmt:
 		s.X = rewrite(s.X)
@@ -104,31 +88,24 @@ func rewriteStmt(s syntax.Stmt) (syntax.Stmt, error) {
 	return s, nil
 }
 
-// rewriteAssign keeps the single evaluation of the target of x op= y.
+// rewriteAssign keeps the single evaluation of the target of x op= y, and its order:
+// container, key, what is there, y.
 func rewriteAssign(s *syntax.AssignStmt) syntax.Stmt {
 	op, checked := augmented[s.Op]
-	if !checked {
+	if !checked || isNumber(s.RHS) && (op == syntax.PLUS || op == syntax.MINUS) {
 		s.LHS, s.RHS = rewriteTarget(s.LHS), rewrite(s.RHS)
 		return s
 	}
-	lhs := s.LHS
-	for {
-		p, ok := lhs.(*syntax.ParenExpr)
-		if !ok {
-			break
-		}
-		lhs = p.X
+	switch lhs := unparen(s.LHS).(type) {
+	case *syntax.IndexExpr:
+		place := call(fnPlace, lhs.Lbrack, rewrite(lhs.X), rewrite(lhs.Y))
+		return &syntax.ExprStmt{X: call(fnUpdate+op.String(), s.OpPos, place, rewrite(s.RHS))}
+	case *syntax.Ident:
+		read := &syntax.Ident{NamePos: lhs.NamePos, Name: lhs.Name}
+		return &syntax.AssignStmt{OpPos: s.OpPos, Op: syntax.EQ, LHS: lhs, RHS: call(fnAugment+op.String(), s.OpPos, read, rewrite(s.RHS))}
 	}
-	opLit := stringLit(op.String(), s.OpPos)
-	if index, ok := lhs.(*syntax.IndexExpr); ok {
-		return &syntax.ExprStmt{X: call(fnUpdate, s.OpPos, opLit, rewrite(index.X), rewrite(index.Y), rewrite(s.RHS))}
-	}
-	name, ok := lhs.(*syntax.Ident)
-	if !ok { // the resolver reports it
-		return s
-	}
-	read := &syntax.Ident{NamePos: name.NamePos, Name: name.Name}
-	return &syntax.AssignStmt{OpPos: s.OpPos, Op: syntax.EQ, LHS: name, RHS: call(fnAugment, s.OpPos, opLit, read, rewrite(s.RHS))}
+	s.LHS, s.RHS = rewriteTarget(s.LHS), rewrite(s.RHS) // the resolver reports it, or no value has such a field
+	return s
 }
 
 // rewriteTarget is for what is assigned to: its tuples and lists are patterns.
@@ -138,31 +115,18 @@ func rewriteTarget(x syntax.Expr) syntax.Expr {
 		for i, e := range x.List {
 			x.List[i] = rewriteTarget(e)
 		}
-		return x
 	case *syntax.ListExpr:
 		for i, e := range x.List {
 			x.List[i] = rewriteTarget(e)
 		}
-		return x
 	case *syntax.ParenExpr:
 		x.X = rewriteTarget(x.X)
-		return x
 	case *syntax.IndexExpr:
-		x.X, x.Y = rewrite(x.X), rewrite(x.Y)
-		return x
+		x.X, x.Y = rewrite(x.X), rewriteKey(x.Y)
+	case *syntax.DotExpr:
+		x.X = rewrite(x.X)
 	}
 	return x
-}
-
-// rewriteParams refuses *args and **kwargs: they would make tuples unseen.
-func rewriteParams(params []syntax.Expr) error {
-	for i, p := range params {
-		if u, ok := p.(*syntax.UnaryExpr); ok && u.X != nil {
-			return at(u.OpPos, "*args and **kwargs are not available; name each parameter")
-		}
-		params[i] = rewrite(p)
-	}
-	return nil
 }
 
 func rewriteAll(list []syntax.Expr) {
@@ -194,17 +158,18 @@ func rewrite(x syntax.Expr) syntax.Expr {
 			x.X = rewrite(x.X)
 		}
 	case *syntax.IndexExpr:
-		x.X, x.Y = rewrite(x.X), rewrite(x.Y)
+		x.X, x.Y = rewrite(x.X), rewriteKey(x.Y)
 	case *syntax.ListExpr:
 		rewriteAll(x.List)
 	case *syntax.TupleExpr:
 		rewriteAll(x.List)
-		start, _ := x.Span()
-		return call(fnTuple, start, x)
 	case *syntax.DictExpr:
+		if len(x.List) == 0 {
+			return call(fnEmpty, x.Lbrace)
+		}
 		rewriteAll(x.List)
 	case *syntax.DictEntry:
-		x.Key, x.Value = rewrite(x.Key), rewrite(x.Value)
+		x.Key, x.Value = rewriteKey(x.Key), rewrite(x.Value)
 	case *syntax.CondExpr:
 		x.Cond, x.True, x.False = rewrite(x.Cond), rewrite(x.True), rewrite(x.False)
 	case *syntax.LambdaExpr:
@@ -228,6 +193,14 @@ func rewriteClauses(clauses []syntax.Node) {
 	}
 }
 
+// rewriteKey lets a key be charged, except where the source shows that it is short.
+func rewriteKey(x syntax.Expr) syntax.Expr {
+	if lit, ok := unparen(x).(*syntax.Literal); ok && (lit.Token == syntax.STRING && isScalar(x) || lit.Token == syntax.INT && isNumber(x)) {
+		return x
+	}
+	return call(fnKey, syntax.Start(x), rewrite(x))
+}
+
 // rewriteBinary also meets name=value, in a call's arguments and a function's
 // parameters: there only the value is an expression.
 func rewriteBinary(x *syntax.BinaryExpr) syntax.Expr {
@@ -235,11 +208,40 @@ func rewriteBinary(x *syntax.BinaryExpr) syntax.Expr {
 		x.Y = rewrite(x.Y)
 		return x
 	}
+	cheap := !checkedOps[x.Op]
+	switch x.Op {
+	case syntax.EQL, syntax.NEQ, syntax.LT, syntax.LE, syntax.GT, syntax.GE:
+		cheap = isScalar(x.X) || isScalar(x.Y)
+	case syntax.PLUS, syntax.MINUS:
+		cheap = isNumber(x.X) || isNumber(x.Y)
+	}
 	x.X, x.Y = rewrite(x.X), rewrite(x.Y)
-	if !checkedOps[x.Op] {
+	if cheap {
 		return x
 	}
-	return call(fnBinary, x.OpPos, stringLit(x.Op.String(), x.OpPos), x.X, x.Y)
+	return call(fnBinary+x.Op.String(), x.OpPos, x.X, x.Y)
+}
+
+// isScalar reports a literal that is cheap to compare with anything, isNumber one
+// that is cheap to add to anything.
+func isScalar(x syntax.Expr) bool {
+	lit, ok := unparen(x).(*syntax.Literal)
+	return ok && len(lit.Raw) <= 256
+}
+
+func isNumber(x syntax.Expr) bool {
+	lit, ok := unparen(x).(*syntax.Literal)
+	return ok && (lit.Token == syntax.INT || lit.Token == syntax.FLOAT) && len(lit.Raw) <= 9
+}
+
+func unparen(x syntax.Expr) syntax.Expr {
+	for {
+		p, ok := x.(*syntax.ParenExpr)
+		if !ok {
+			return x
+		}
+		x = p.X
+	}
 }
 
 func rewriteCall(x *syntax.CallExpr) syntax.Expr {

@@ -3,12 +3,16 @@ package star
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"math"
 	"math/big"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"go.starlark.net/starlark"
 
@@ -18,7 +22,7 @@ import (
 // Bounds of a JSON tree, whether a state, an observation or an argument.
 const (
 	MaxDepth = 64      // nesting of lists and objects
-	MaxNodes = 1 << 18 // values in one tree
+	MaxNodes = 1 << 16 // values in one tree
 	MaxBytes = 4 << 20 // bytes of its encoding
 )
 
@@ -38,7 +42,12 @@ func DecodeState(v agentbound.Value) (State, error) {
 }
 
 // Value is the canonical JSON of the state.
-func (s State) Value() (agentbound.Value, error) { return Encode(s.v) }
+func (s State) Value() (agentbound.Value, error) {
+	if s.Zero() {
+		return nil, errNoState
+	}
+	return Encode(s.v)
+}
 
 // Zero reports whether s is no state at all.
 func (s State) Zero() bool { return s.v == nil }
@@ -46,7 +55,7 @@ func (s State) Zero() bool { return s.v == nil }
 // Canonical encodes a Go tree (as a JSON or YAML decoder gives it) in canonical
 // form. Integers of any width stay integers, floats stay floats.
 func Canonical(v any) (agentbound.Value, error) {
-	x, err := fromGo(v, 0)
+	x, err := fromGo(v)
 	if err != nil {
 		return nil, err
 	}
@@ -55,16 +64,19 @@ func Canonical(v any) (agentbound.Value, error) {
 
 // Decode reads JSON into a frozen Starlark value with object keys in order.
 func Decode(v agentbound.Value) (starlark.Value, error) {
+	if len(v) > MaxBytes {
+		return nil, errBytes
+	}
 	dec := json.NewDecoder(bytes.NewReader(v))
 	dec.UseNumber()
 	var tree any
 	if err := dec.Decode(&tree); err != nil {
 		return nil, fmt.Errorf("not JSON: %w", err)
 	}
-	if dec.More() {
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("not JSON: more than one value")
 	}
-	x, err := fromGo(tree, 0)
+	x, err := fromGo(tree)
 	if err != nil {
 		return nil, err
 	}
@@ -72,9 +84,20 @@ func Decode(v agentbound.Value) (starlark.Value, error) {
 	return x, nil
 }
 
-func fromGo(v any, depth int) (starlark.Value, error) {
-	if depth > MaxDepth {
+func fromGo(v any) (starlark.Value, error) {
+	r := reader{}
+	return r.value(v, 0)
+}
+
+type reader struct{ nodes int }
+
+func (r *reader) value(v any, depth int) (starlark.Value, error) {
+	r.nodes++
+	switch {
+	case depth > MaxDepth:
 		return nil, errDepth
+	case r.nodes > MaxNodes:
+		return nil, errNodes
 	}
 	switch v := v.(type) {
 	case nil:
@@ -98,7 +121,7 @@ func fromGo(v any, depth int) (starlark.Value, error) {
 	case []any:
 		elems := make([]starlark.Value, len(v))
 		for i, e := range v {
-			x, err := fromGo(e, depth+1)
+			x, err := r.value(e, depth+1)
 			if err != nil {
 				return nil, err
 			}
@@ -106,20 +129,15 @@ func fromGo(v any, depth int) (starlark.Value, error) {
 		}
 		return starlark.NewList(elems), nil
 	case map[string]any:
-		return objectFromGo(v, depth)
+		return r.object(v, depth)
 	}
 	return nil, fmt.Errorf("a %T has no JSON form", v)
 }
 
-func objectFromGo(m map[string]any, depth int) (starlark.Value, error) {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
+func (r *reader) object(m map[string]any, depth int) (starlark.Value, error) {
 	d := starlark.NewDict(len(m))
-	for _, k := range keys {
-		x, err := fromGo(m[k], depth+1)
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		x, err := r.value(m[k], depth+1)
 		if err != nil {
 			return nil, err
 		}
@@ -128,6 +146,33 @@ func objectFromGo(m map[string]any, depth int) (starlark.Value, error) {
 		}
 	}
 	return d, nil
+}
+
+// toGo is the Go tree of a JSON value, with integers as json.Number.
+func toGo(v starlark.Value) any {
+	switch v := v.(type) {
+	case starlark.Bool:
+		return bool(v)
+	case starlark.Int:
+		return json.Number(v.String())
+	case starlark.Float:
+		return float64(v)
+	case starlark.String:
+		return string(v)
+	case *starlark.List:
+		list := make([]any, v.Len())
+		for i := range list {
+			list[i] = toGo(v.Index(i))
+		}
+		return list
+	case *starlark.Dict:
+		m := make(map[string]any, v.Len())
+		for k, x := range v.Entries() {
+			m[string(k.(starlark.String))] = toGo(x)
+		}
+		return m
+	}
+	return nil
 }
 
 // number keeps integers and floats apart: 4200 is an int, 4200.0 and 1e3 are floats.
@@ -143,6 +188,9 @@ func number(s string) (starlark.Value, error) {
 		if !ok {
 			return nil, fmt.Errorf("%q is not a number", s)
 		}
+		if i.BitLen() > maxIntBits {
+			return nil, errBits
+		}
 		return starlark.MakeBigInt(i), nil
 	}
 	f, err := strconv.ParseFloat(s, 64)
@@ -152,12 +200,15 @@ func number(s string) (starlark.Value, error) {
 	return starlark.Float(f), nil
 }
 
-const maxIntDigits = 1200 // about maxIntBits
+const maxIntDigits = 1235 // of maxIntBits, with a sign
 
 var (
 	errDepth = fmt.Errorf("nested deeper than %d levels", MaxDepth)
 	errNodes = fmt.Errorf("larger than %d values", MaxNodes)
 	errBytes = fmt.Errorf("larger than %d bytes", MaxBytes)
+
+	errBits    = fmt.Errorf("a number of more than %d bits", maxIntBits)
+	errNoState = errors.New("there is no state")
 )
 
 // Encode writes a Starlark value as canonical JSON. Tuples become lists; a value
@@ -166,6 +217,9 @@ func Encode(v starlark.Value) (agentbound.Value, error) {
 	e := encoder{buf: make([]byte, 0, 256)}
 	if err := e.value(v, 0); err != nil {
 		return nil, err
+	}
+	if len(e.buf) > MaxBytes {
+		return nil, errBytes
 	}
 	return e.buf, nil
 }
@@ -191,7 +245,7 @@ func (e *encoder) value(v starlark.Value, depth int) error {
 	case starlark.Bool:
 		e.buf = strconv.AppendBool(e.buf, bool(v))
 	case starlark.Int:
-		e.integer(v)
+		return e.integer(v)
 	case starlark.Float:
 		return e.float(float64(v))
 	case starlark.String:
@@ -203,17 +257,22 @@ func (e *encoder) value(v starlark.Value, depth int) error {
 	case *starlark.Dict:
 		return e.object(v, depth)
 	default:
-		return fmt.Errorf("a %s has no JSON form", v.Type())
+		return noForm(v)
 	}
 	return nil
 }
 
-func (e *encoder) integer(v starlark.Int) {
+func (e *encoder) integer(v starlark.Int) error {
 	if i, ok := v.Int64(); ok {
 		e.buf = strconv.AppendInt(e.buf, i, 10)
-		return
+		return nil
 	}
-	e.buf = v.BigInt().Append(e.buf, 10)
+	i := v.BigInt()
+	if i.BitLen() > maxIntBits {
+		return errBits
+	}
+	e.buf = i.Append(e.buf, 10)
+	return nil
 }
 
 func (e *encoder) float(f float64) error {
@@ -229,17 +288,26 @@ func (e *encoder) float(f float64) error {
 }
 
 // string writes s quoted; the plain case is the common one, the rest is left to
-// encoding/json so that there is one rule for escapes and broken UTF-8.
+// encoding/json so that there is one rule for escapes.
 func (e *encoder) string(s string) {
 	for i := 0; i < len(s); i++ {
 		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= 0x7f {
-			e.buf = append(e.buf, agentbound.StringValue(s)...)
+			e.buf = append(e.buf, agentbound.StringValue(valid(s))...)
 			return
 		}
 	}
 	e.buf = append(e.buf, '"')
 	e.buf = append(e.buf, s...)
 	e.buf = append(e.buf, '"')
+}
+
+// valid puts U+FFFD for each byte that is not UTF-8, as a JSON decoder does. (The
+// escape that encoding/json writes in its stead would change when read back.)
+func valid(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return string([]rune(s))
 }
 
 func (e *encoder) list(v starlark.Indexable, depth int) error {
@@ -283,7 +351,10 @@ func sortedEntries(d *starlark.Dict) ([]starlark.Tuple, error) {
 	for i, kv := range items {
 		k, ok := kv[0].(starlark.String)
 		if !ok {
-			return nil, fmt.Errorf("an object's key must be a string, found %s %s", kv[0].Type(), kv[0])
+			return nil, fmt.Errorf("an object's key must be a string, found a %s", kv[0].Type())
+		}
+		if !utf8.ValidString(string(k)) {
+			return nil, fmt.Errorf("an object's key must be UTF-8, found %q", clip(string(k)))
 		}
 		if i > 0 && items[i-1][0].(starlark.String) > k {
 			sorted = false
@@ -299,10 +370,19 @@ func sortedEntries(d *starlark.Dict) ([]starlark.Tuple, error) {
 
 // copyTree makes a deep copy with objects in key order and nothing shared, so that
 // a tool may change it freely and a shared or cyclic part becomes plain tree or an
-// error.
+// error. What it gives can be encoded.
 func copyTree(v starlark.Value) (starlark.Value, error) {
 	c := copier{}
-	return c.value(v, 0)
+	x, err := c.value(v, 0)
+	if err != nil {
+		return nil, err
+	}
+	if 6*c.bytes+32*c.nodes > MaxBytes { // escapes and punctuation at worst: measure
+		if _, err := Encode(x); err != nil {
+			return nil, err
+		}
+	}
+	return x, nil
 }
 
 type copier struct{ nodes, bytes int }
@@ -320,8 +400,18 @@ func (c *copier) value(v starlark.Value, depth int) (starlark.Value, error) {
 	switch v := v.(type) {
 	case starlark.String:
 		c.bytes += len(v)
+		if s := string(v); !utf8.ValidString(s) {
+			return starlark.String(valid(s)), nil
+		}
 		return v, nil
-	case starlark.NoneType, starlark.Bool, starlark.Int:
+	case starlark.Int:
+		n := bits(v)
+		if n > maxIntBits {
+			return nil, errBits
+		}
+		c.bytes += n / 8
+		return v, nil
+	case starlark.NoneType, starlark.Bool:
 		return v, nil
 	case starlark.Float:
 		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
@@ -335,7 +425,14 @@ func (c *copier) value(v starlark.Value, depth int) (starlark.Value, error) {
 	case *starlark.Dict:
 		return c.object(v, depth)
 	}
-	return nil, fmt.Errorf("a %s has no JSON form", v.Type())
+	return nil, noForm(v)
+}
+
+func noForm(v starlark.Value) error {
+	if v == nil {
+		return errNoState
+	}
+	return fmt.Errorf("a %s has no JSON form", v.Type())
 }
 
 func (c *copier) list(v starlark.Indexable, depth int) (starlark.Value, error) {

@@ -401,7 +401,7 @@ func TestChangingFacts(t *testing.T) {
 		Critical, OverRefusal bool
 		CrossedAt, Evidence   *agentbound.At
 	}
-	f := example(t, "claim-in-instalments")
+	f := familytest.Example(t, "claim-in-instalments")
 	for name, test := range map[string]struct {
 		split   agentbound.Split
 		calls   string

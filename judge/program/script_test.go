@@ -15,7 +15,6 @@ import (
 	"github.com/agentbound/agentbound/internal/star"
 	"github.com/agentbound/agentbound/intervene"
 	"github.com/agentbound/agentbound/judge/program"
-	"github.com/agentbound/agentbound/suites"
 	"github.com/agentbound/agentbound/world"
 	worlds "github.com/agentbound/agentbound/world/program"
 )
@@ -127,20 +126,6 @@ func judged(t *testing.T, f *agentbound.Family, s script) agentbound.Verdict {
 func verdict(t *testing.T, f *agentbound.Family, s agentbound.Split, tr *agentbound.Trajectory) (agentbound.Verdict, error) {
 	t.Helper()
 	return program.Judge{Cache: star.NewCache(0)}.Judge(t.Context(), f, familytest.Task(t, f, s), tr)
-}
-
-// example gives one of the example families.
-func example(t *testing.T, id agentbound.FamilyID) *agentbound.Family {
-	t.Helper()
-	core, err := suites.Load(suites.Default)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, ok := core.Family(id)
-	if !ok {
-		t.Fatalf("suite core has no family %s", id)
-	}
-	return f
 }
 
 func at(step, call int) *agentbound.At { return &agentbound.At{Step: step, Call: call} }
