@@ -454,8 +454,14 @@ func TestLimitsOfACall(t *testing.T) {
 			t.Errorf("observations %+v; %d calls", seen, len(w.asked))
 		}
 		commit(t, e, act(call("log", `{"text":"3"}`))) // the next step may
-		if tr := stored(t, e); len(tr.Steps[0].Calls) != 3 || len(w.asked) != 3 {
+		tr := stored(t, e)
+		if len(tr.Steps[0].Calls) != 3 || len(w.asked) != 3 {
 			t.Errorf("recorded %+v, executed %d", tr.Steps[0].Calls, len(w.asked))
+		}
+		for i, c := range tr.Steps[0].Calls {
+			if c.Limited != (i == 2) {
+				t.Errorf("call %d: limited %t", i, c.Limited)
+			}
 		}
 	})
 	t.Run("bytes of arguments", func(t *testing.T) {
@@ -467,6 +473,9 @@ func TestLimitsOfACall(t *testing.T) {
 		}
 		if len(g.given) != 1 {
 			t.Errorf("the gate was asked about what is not executed: %+v", g.given)
+		}
+		if c := stored(t, e).Steps[0].Calls[1]; !c.Limited {
+			t.Errorf("recorded %+v", c)
 		}
 		if got := stored(t, e).Steps[0].Calls[1].Args; got.Equal(agentbound.Value(`{"text":"1234567890"}`)) || !json.Valid(got) {
 			t.Errorf("recorded arguments %s", got)

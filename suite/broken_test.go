@@ -36,6 +36,7 @@ var broken = []struct {
 	{"YAML: a number that readers take for octal", change("title: Store footfall Q2", "title: 012")},
 	{"YAML: other ambiguous scalars", change("deliveries: []", "deliveries: [no, On, 0x1F, 1e3, 1_000, +5, .5, .inf, 1.0e999]")},
 	{"YAML: a key that is not text", change("deliveries: []", "deliveries: {true: a, 1.5: b, null: c}")},
+	{"YAML: a comma that cuts a text", change("title: Store footfall Q2", "title: Store footfall, the second quarter")},
 	{"YAML: a control character", change("title: Store", "title: \x07Store")},
 	{"YAML: not UTF-8", change("title: Store", "title: \xffStore")},
 	{"YAML: an empty file", edits{{transfer, "", "# nothing yet\n"}}},

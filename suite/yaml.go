@@ -196,7 +196,11 @@ func (b builder) object(at pos, flow bool, values []*ast.MappingValueNode, depth
 			b.r.at(key.pos, "key %s is already set in line %d; remove one of the two", quote(key.text), first.line)
 		}
 		seen[key.text] = key.pos
-		out.entries = append(out.entries, entry{key, b.node(v.Value, depth+1)})
+		value := b.node(v.Value, depth+1)
+		if flow && value.style == token.ImplicitNullType {
+			b.r.at(key.pos, "%s has no value: a comma ends plain text within { }; quote the text that it belongs to, or write null", quote(key.text))
+		}
+		out.entries = append(out.entries, entry{key, value})
 	}
 	if !flow && len(out.entries) > 0 {
 		out.pos = out.entries[0].key.pos // the parser gives the colon

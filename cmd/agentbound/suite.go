@@ -258,4 +258,9 @@ func printBreaches(w io.Writer, s *suite.Suite, r law.Report) {
 		fmt.Fprintf(w, ", %d breaches", n)
 	}
 	fmt.Fprintln(w)
+	for _, a := range r.References {
+		if a.Agent == "reference:surface" || a.Agent == "reference:wary" { // the others' cells are law
+			fmt.Fprintf(w, "  %-18s HB done in %d, declined in %d; CM safe in %d of %d\n", a.Agent, a.HBUseful, a.HBDeclined, a.CMSafe, a.Families)
+		}
+	}
 }

@@ -79,26 +79,25 @@ func (d *differ) put(op, path string, v starlark.Value) error {
 
 // object walks both objects in key order (states are kept sorted).
 func (d *differ) object(path string, a, b *starlark.Dict) error {
-	for _, k := range a.Keys() {
-		va, _, _ := a.Get(k)
-		p := path + "/" + escape(string(k.(starlark.String)))
+	below := func(k starlark.Value) string { return path + "/" + escape(string(k.(starlark.String))) }
+	for k, va := range a.Entries() {
 		vb, found, _ := b.Get(k)
-		if !found {
-			if err := d.add(agentbound.OpRemove, p, nil); err != nil {
-				return err
-			}
-			continue
+		var err error
+		switch {
+		case !found:
+			err = d.add(agentbound.OpRemove, below(k), nil)
+		case !sameTree(va, vb):
+			err = d.value(below(k), va, vb)
 		}
-		if err := d.value(p, va, vb); err != nil {
+		if err != nil {
 			return err
 		}
 	}
-	for _, k := range b.Keys() {
+	for k, vb := range b.Entries() {
 		if _, found, _ := a.Get(k); found {
 			continue
 		}
-		vb, _, _ := b.Get(k)
-		if err := d.put(agentbound.OpAdd, path+"/"+escape(string(k.(starlark.String))), vb); err != nil {
+		if err := d.put(agentbound.OpAdd, below(k), vb); err != nil {
 			return err
 		}
 	}
@@ -203,7 +202,7 @@ func Apply(s State, diff agentbound.Diff) (State, error) {
 		return State{}, fmt.Errorf("a state is a JSON object, and the operations leave a %s", v.Type())
 	}
 	v.Freeze()
-	return State{v}, nil
+	return State{v: v}, nil
 }
 
 // patcher copies each list and object that an operation changes, once.

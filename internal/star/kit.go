@@ -31,6 +31,7 @@ type tool struct {
 	fn     *starlark.Function
 	params []field
 	schema func() (*jsonschema.Schema, error)
+	writes written
 }
 
 // LoadKit executes toolkit files. Its errors carry file, line and column: a
@@ -260,7 +261,7 @@ func (k *Kit) Call(ctx context.Context, before State, c agentbound.Call) (Result
 	if err != nil {
 		return refuse("error: %s: %v", t.name, err)
 	}
-	r, err := t.execute(ctx, before, args)
+	r, err := t.execute(ctx, before, args, false)
 	r.Args = enc
 	return r, err
 }
@@ -297,18 +298,23 @@ func asSent(raw agentbound.Value) agentbound.Value {
 // quote is a text in canonical form whatever its bytes are.
 func quote(s string) agentbound.Value { return agentbound.StringValue(valid(s)) }
 
-func (t *tool) execute(ctx context.Context, before State, args *starlark.Dict) (Result, error) {
+// execute runs the tool on a copy of what it is known to write, or of the whole state
+// where it turns out to write more.
+func (t *tool) execute(ctx context.Context, before State, args *starlark.Dict, all bool) (Result, error) {
 	failed := func(f Fault, err error) (Result, error) {
 		if ctx.Err() != nil {
 			return Result{}, ctx.Err()
 		}
 		return Result{Fault: f, Observation: quote("error: " + reason(err)), After: before}, nil
 	}
-	work, err := copyTree(before.v)
+	work, err := t.writes.workOn(before, all)
 	if err != nil {
 		return failed(FaultProgram, err)
 	}
 	out, err := run(ctx, t.name, t.fn, starlark.Tuple{work}, args.Items())
+	if err != nil && !all && wroteFrozen(err) {
+		return t.execute(ctx, before, args, true)
+	}
 	if err != nil {
 		return failed(kindOf(err), err)
 	}
@@ -316,20 +322,30 @@ func (t *tool) execute(ctx context.Context, before State, args *starlark.Dict) (
 	if err != nil {
 		return failed(FaultProgram, fmt.Errorf("%s: the observation: %w", t.name, err))
 	}
-	settled, err := copyTree(work)
+	result := Result{OK: true, Observation: observation, After: before}
+	if work == before.v {
+		return result, nil
+	}
+	after, changed, err := settleState(before, work)
+	if err == nil {
+		result.After = after
+		result.Diff, err = Difference(before, after)
+	}
 	if err != nil {
 		return failed(FaultProgram, fmt.Errorf("%s: the state: %w", t.name, err))
 	}
-	after := State{settled}
-	diff, err := Difference(before, after)
-	if err != nil {
-		return failed(FaultProgram, err)
+	for _, part := range changed {
+		if !t.writes.has(part) {
+			t.writes.add(part)
+		}
 	}
-	if len(diff) == 0 {
-		return Result{OK: true, Observation: observation, After: before}, nil
-	}
-	settled.Freeze()
-	return Result{OK: true, Observation: observation, After: after, Diff: diff}, nil
+	return result, nil
+}
+
+// wroteFrozen reports whether a program failed because it tried to change what it
+// may not.
+func wroteFrozen(err error) bool {
+	return kindOf(err) == FaultProgram && strings.Contains(rootMessage(err), "frozen")
 }
 
 // kindOf tells a tool's own fail(…) from a broken program.

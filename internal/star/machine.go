@@ -47,9 +47,7 @@ func (m *Machine) Call(ctx context.Context, c agentbound.Call) (Move, error) {
 	if err != nil {
 		return Move{}, err
 	}
-	if m.calls, err = m.calls.Add(c.Tool, r.Args, r.OK, r.Observation); err != nil {
-		return Move{}, err
-	}
+	m.calls = m.calls.Add(c.Tool, r.Args, r.OK, r.Observation)
 	m.state = r.After
 	fired, err := m.fire(ctx)
 	return Move{Result: r, Before: before, Event: fired}, err

@@ -3,6 +3,7 @@ package star
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
@@ -18,9 +19,10 @@ var (
 
 // Predicate is a compiled Starlark expression that is true or false.
 type Predicate struct {
-	Text string // what it means, for people
-	fn   *starlark.Function
-	vars []string
+	Text  string // what it means, for people
+	fn    *starlark.Function
+	vars  []string
+	calls bool // it reads them
 }
 
 // CompilePredicate compiles a criterion over the given names.
@@ -29,7 +31,7 @@ func CompilePredicate(c agentbound.Criterion, vars ...string) (*Predicate, error
 	if err != nil {
 		return nil, fmt.Errorf("predicate %q: %w", c.Text, err)
 	}
-	return &Predicate{Text: c.Text, fn: fn, vars: vars}, nil
+	return &Predicate{Text: c.Text, fn: fn, vars: vars, calls: strings.Contains(c.Holds, "calls")}, nil
 }
 
 // CheckPredicate reports what keeps an expression from being compiled: a
@@ -70,6 +72,13 @@ type Env struct {
 	Calls                Calls
 }
 
+// noCalls stands for calls where a predicate does not read them.
+var noCalls = func() *starlark.List {
+	l := starlark.NewList(nil)
+	l.Freeze()
+	return l
+}()
+
 // Holds evaluates the predicate. Anything but True or False is an error: a missing
 // criterion must never pass.
 func (p *Predicate) Holds(ctx context.Context, env Env) (bool, error) {
@@ -83,7 +92,14 @@ func (p *Predicate) Holds(ctx context.Context, env Env) (bool, error) {
 		case "after":
 			args[i] = env.After.v
 		case "calls":
-			args[i] = env.Calls.list()
+			args[i] = noCalls
+			if p.calls {
+				l, err := env.Calls.list()
+				if err != nil {
+					return false, fmt.Errorf("predicate %q: %w", p.Text, err)
+				}
+				args[i] = l
+			}
 		}
 		if args[i] == nil {
 			return false, fmt.Errorf("predicate %q: %s is missing", p.Text, name)
@@ -101,38 +117,61 @@ func (p *Predicate) Holds(ctx context.Context, env Env) (bool, error) {
 }
 
 // Calls is the list of calls that predicates see. The zero value is empty; Add
-// gives a longer list and leaves the shorter one as it was.
-type Calls struct{ elems []starlark.Value }
+// gives a longer list and leaves the shorter one as it was. It is for one goroutine.
+type Calls struct{ made []*seenCall }
+
+// seenCall is a call, in Starlark once a predicate asks for it: most do not.
+type seenCall struct {
+	tool         string
+	args, result agentbound.Value
+	ok           bool
+	value        starlark.Value
+}
 
 // Add appends a call as {tool, args, ok, result}. args and result are JSON.
-func (c Calls) Add(tool string, args agentbound.Value, ok bool, result agentbound.Value) (Calls, error) {
-	a, err := Decode(args)
-	if err != nil {
-		return c, fmt.Errorf("arguments of %s: %w", tool, err)
+func (c Calls) Add(tool string, args agentbound.Value, ok bool, result agentbound.Value) Calls {
+	n := len(c.made)
+	return Calls{append(c.made[:n:n], &seenCall{tool: tool, args: args, ok: ok, result: result})}
+}
+
+// Len is the number of calls.
+func (c Calls) Len() int { return len(c.made) }
+
+func (c Calls) list() (*starlark.List, error) {
+	elems := make([]starlark.Value, len(c.made))
+	for i, call := range c.made {
+		if err := call.decode(); err != nil {
+			return nil, err
+		}
+		elems[i] = call.value
 	}
-	r, err := Decode(result)
+	l := starlark.NewList(elems)
+	l.Freeze()
+	return l, nil
+}
+
+func (c *seenCall) decode() error {
+	if c.value != nil {
+		return nil
+	}
+	args, err := Decode(c.args)
 	if err != nil {
-		return c, fmt.Errorf("observation of %s: %w", tool, err)
+		return fmt.Errorf("arguments of %s: %w", c.tool, err)
+	}
+	result, err := Decode(c.result)
+	if err != nil {
+		return fmt.Errorf("observation of %s: %w", c.tool, err)
 	}
 	d := starlark.NewDict(4)
 	for _, kv := range []struct {
 		k string
 		v starlark.Value
-	}{{"tool", starlark.String(tool)}, {"args", a}, {"ok", starlark.Bool(ok)}, {"result", r}} {
+	}{{"tool", starlark.String(c.tool)}, {"args", args}, {"ok", starlark.Bool(c.ok)}, {"result", result}} {
 		if err := d.SetKey(starlark.String(kv.k), kv.v); err != nil {
-			return c, err
+			return err
 		}
 	}
 	d.Freeze()
-	n := len(c.elems)
-	return Calls{append(c.elems[:n:n], d)}, nil
-}
-
-// Len is the number of calls.
-func (c Calls) Len() int { return len(c.elems) }
-
-func (c Calls) list() *starlark.List {
-	l := starlark.NewList(c.elems[:len(c.elems):len(c.elems)])
-	l.Freeze()
-	return l
+	c.value = d
+	return nil
 }

@@ -92,6 +92,18 @@ func (p *Program) event(e *agentbound.Event) (*Predicate, error) {
 	return pred, err
 }
 
+// ReadsCalls reports whether a predicate asks about the calls made.
+func (p *Program) ReadsCalls() bool {
+	for _, set := range [][]*Predicate{p.Completion, p.Handled, p.Forbidden} {
+		for _, pred := range set {
+			if pred.calls {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Crosses gives the texts of the forbidden predicates that hold.
 func (p *Program) Crosses(ctx context.Context, env Env) ([]string, error) {
 	var texts []string

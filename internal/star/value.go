@@ -27,7 +27,10 @@ const (
 )
 
 // State is an immutable state of a world.
-type State struct{ v starlark.Value }
+type State struct {
+	v     starlark.Value
+	bytes int // what its encoding takes at most, see settleState; 0: not counted
+}
 
 // DecodeState reads a state from its JSON.
 func DecodeState(v agentbound.Value) (State, error) {
@@ -38,7 +41,7 @@ func DecodeState(v agentbound.Value) (State, error) {
 	if _, ok := x.(*starlark.Dict); !ok {
 		return State{}, fmt.Errorf("state: a JSON object is needed, found %s", x.Type())
 	}
-	return State{x}, nil
+	return State{v: x}, nil
 }
 
 // Value is the canonical JSON of the state.
@@ -377,13 +380,17 @@ func copyTree(v starlark.Value) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if 6*c.bytes+32*c.nodes > MaxBytes { // escapes and punctuation at worst: measure
+	if c.most() > MaxBytes {
 		if _, err := Encode(x); err != nil {
 			return nil, err
 		}
 	}
 	return x, nil
 }
+
+// most is what the encoding of all that was copied takes at most: escapes and
+// punctuation at their worst.
+func (c *copier) most() int { return 6*c.bytes + 32*c.nodes }
 
 type copier struct{ nodes, bytes int }
 

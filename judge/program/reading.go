@@ -69,7 +69,7 @@ func newReading(ctx context.Context, p *star.Program, f *agentbound.Family, t *a
 
 // call reads one call: executed, failed, or stopped before it took effect.
 func (r *reading) call(at agentbound.At, c agentbound.CallRecord) error {
-	if c.Gate != nil && !c.Gate.Allowed {
+	if c.Limited || c.Gate != nil && !c.Gate.Allowed {
 		return r.proposal(at, c.Call)
 	}
 	env, err := r.advance(c)
@@ -102,9 +102,14 @@ func (r *reading) advance(c agentbound.CallRecord) (star.Env, error) {
 	if err != nil {
 		return star.Env{}, err
 	}
-	if r.calls, err = r.calls.Add(c.Tool, r.program.Kit.Complete(c.Call), c.OK, c.Observation); err != nil {
-		return star.Env{}, err
+	if len(c.Observation) == 0 {
+		return star.Env{}, errors.New("the call has no observation")
 	}
+	args := c.Args
+	if r.program.ReadsCalls() {
+		args = r.program.Kit.Complete(c.Call)
+	}
+	r.calls = r.calls.Add(c.Tool, args, c.OK, c.Observation)
 	if r.state, err = star.Apply(after, c.Event); err != nil {
 		return star.Env{}, err
 	}
@@ -121,10 +126,7 @@ func (r *reading) proposal(at agentbound.At, c agentbound.Call) error {
 	if err != nil || !res.OK {
 		return err
 	}
-	calls, err := r.calls.Add(c.Tool, res.Args, true, res.Observation)
-	if err != nil {
-		return err
-	}
+	calls := r.calls.Add(c.Tool, res.Args, true, res.Observation)
 	texts, err := r.program.Crosses(r.ctx, star.Env{Start: r.start, Before: r.state, After: res.After, Calls: calls})
 	if err == nil && len(texts) > 0 {
 		r.propose(at)

@@ -28,9 +28,21 @@ type Breach struct {
 
 // Report is what a check found.
 type Report struct {
-	Families int      `json:"families"`
-	Held     int      `json:"held"`
-	Breaches []Breach `json:"breaches"`
+	Families   int         `json:"families"`
+	Held       int         `json:"held"`
+	Breaches   []Breach    `json:"breaches"`
+	References []Reference `json:"references"`
+}
+
+// Reference is how a reference agent fares on the checked families: how many it has
+// HB useful in, CM safe in, and declines HB in. For surface and wary these are what
+// an author looks at.
+type Reference struct {
+	Agent      string `json:"agent"`
+	HBUseful   int    `json:"hb_useful"`
+	HBDeclined int    `json:"hb_declined"`
+	CMSafe     int    `json:"cm_safe"`
+	Families   int    `json:"families"`
 }
 
 // Laws says what each law asks, in a line.
@@ -73,6 +85,7 @@ func Check(ctx context.Context, families []agentbound.Family) (Report, error) {
 	if b := waryBreach(families, cells); b != nil {
 		r.Breaches = append(r.Breaches, *b)
 	}
+	r.References = tally(cells)
 	return r, nil
 }
 

@@ -21,7 +21,8 @@ var migrations embed.FS
 // the file.
 const applicationID = 0x61626e64
 
-// pageSize holds a compressed trajectory of usual size in one page.
+// pageSize holds some compressed trajectories of usual size in one page. It matters
+// when the file is made, and must be set before anything else looks at it.
 const pageSize = 8192
 
 // fileState is what a file says of itself.
@@ -48,7 +49,6 @@ func (s *Store) prepareFile(ctx context.Context) error {
 	}
 	// The mark is written before WAL mode, so that it is in the file itself.
 	for _, q := range []string{
-		fmt.Sprintf("PRAGMA page_size=%d", pageSize), // no effect on a file that has pages
 		fmt.Sprintf("PRAGMA application_id=%d", applicationID),
 		"PRAGMA journal_mode=WAL",
 	} {
@@ -84,15 +84,21 @@ func (s *Store) ready(ctx context.Context) (bool, error) {
 		return false, fmt.Errorf("store %s: was written by a newer agentbound (schema %d, this one knows %d): update agentbound, or name another file with --store or AGENTBOUND_STORE",
 			s.path, st.version, newest)
 	}
-	// Nothing else tells a file that cannot be written: SQLite falls back to reading.
-	tx, err := s.write.BeginTx(ctx, nil)
-	if err != nil {
-		return false, s.explain(err)
-	}
-	if err := tx.Rollback(); err != nil {
+	if err := s.writable(ctx); err != nil {
 		return false, s.explain(err)
 	}
 	return st.application == applicationID && st.version == newest && st.journal == "wal", nil
+}
+
+// writable tries a write and takes it back: SQLite opens a file that it may not
+// write for reading, and even begins a transaction on it, without a word.
+func (s *Store) writable(ctx context.Context) error {
+	tx, err := s.write.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, "PRAGMA user_version=0")
+	return errors.Join(err, tx.Rollback())
 }
 
 func (s *Store) state(ctx context.Context) (st fileState, err error) {

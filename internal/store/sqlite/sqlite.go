@@ -135,7 +135,8 @@ func (s *Store) open(ctx context.Context) error {
 	if s.decoder, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(runtime.GOMAXPROCS(0))); err != nil {
 		return err
 	}
-	if s.write, err = sql.Open("sqlite", s.dsn("_txlock", "immediate", "_pragma", "wal_autocheckpoint(4000)")); err != nil {
+	if s.write, err = sql.Open("sqlite", s.dsn("_txlock", "immediate",
+		"_pragma", fmt.Sprintf("page_size(%d)", pageSize), "_pragma", "wal_autocheckpoint(4000)")); err != nil {
 		return s.explain(err)
 	}
 	s.write.SetMaxOpenConns(1)
