@@ -20,8 +20,9 @@ type Agent interface {
 	Play(ctx context.Context, e *episode.Episode) error
 }
 
-// Reader is an agent that reads the package: an instrument check, privileged by
-// nature. The runner hands the family to no other agent.
+// Reader is an agent that is handed the package, to follow its reference paths. The
+// runner hands the family to no other agent. One that also decides by it is marked
+// privileged in its Ref; one that decides by what a subject sees is not.
 type Reader interface {
 	Agent
 	// Read gives the agent for one task of a family.

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -18,7 +19,12 @@ import (
 	"github.com/agentbound/agentbound/suite"
 )
 
+// gcPercent trades some memory, of which runs need little, for speed: trials make
+// many small values that die young.
+const gcPercent = 400
+
 func main() {
+	debug.SetGCPercent(gcPercent)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := execute(ctx, os.Args[1:], stdio{os.Stdin, os.Stdout, os.Stderr})
 	stop()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 	"testing"
 
@@ -14,6 +15,7 @@ import (
 // agentbound.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"agentbound": func() {
+		debug.SetGCPercent(gcPercent)
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
 		os.Exit(execute(ctx, os.Args[1:], stdio{os.Stdin, os.Stdout, os.Stderr}))

@@ -62,7 +62,8 @@ func withRuns(ctx context.Context, path string, refs []string, against string, o
 	}
 	r, err := report.Collect(ctx, db, runs, *o)
 	var incomparable *report.IncomparableError
-	if errors.As(err, &incomparable) {
+	var request *report.RequestError
+	if errors.As(err, &incomparable) || errors.As(err, &request) {
 		return coded{exitUsage, err}
 	}
 	if err != nil {

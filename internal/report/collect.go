@@ -130,9 +130,9 @@ func chooseJudge(ctx context.Context, s store.Store, id agentbound.RunID, p agen
 	case 1:
 		return match[0], nil
 	case 0:
-		return "", fmt.Errorf("no verdict of a judge %q; it has: %s. Have it judge the stored trials with: agentbound judge", ref, strings.Join(all, ", "))
+		return "", asked("no verdict of a judge %q; it has: %s. Have it judge the stored trials with: agentbound judge", ref, strings.Join(all, ", "))
 	}
-	return "", fmt.Errorf("judge %q could be %s", ref, strings.Join(match, ", "))
+	return "", asked("judge %q could be %s", ref, strings.Join(match, ", "))
 }
 
 // read streams the run's rows.

@@ -25,12 +25,19 @@ func (e *IncomparableError) Error() string {
 	return fmt.Sprintf("run %s cannot be compared with run %s: %s", e.B, e.A, e.Why)
 }
 
+// RequestError says that what was asked of a report has no answer.
+type RequestError struct{ message string }
+
+func (e *RequestError) Error() string { return e.message }
+
+func asked(format string, args ...any) error { return &RequestError{fmt.Sprintf(format, args...)} }
+
 // compare contrasts every run with the baseline.
 func (r *Report) compare(baseline agentbound.RunID, skip bool) error {
 	a := r.run(baseline)
 	r.baseline = a
 	if a.Privileged {
-		return fmt.Errorf("run %s (%s) cannot be a baseline: its agent reads the package, so it is an instrument check and enters no comparison", a.ID, a.Agent)
+		return asked("run %s (%s) cannot be a baseline: its agent reads the package, so it is an instrument check and enters no comparison", a.ID, a.Agent)
 	}
 	for i := range r.Runs {
 		b := &r.Runs[i]
@@ -54,7 +61,7 @@ func (r *Report) compare(baseline agentbound.RunID, skip bool) error {
 		}
 	}
 	if len(r.Comparisons) == 0 && len(r.Skipped) == 0 {
-		return fmt.Errorf("run %s has nothing to be compared with: name another run beside it", a.ID)
+		return asked("run %s has nothing to be compared with: name another run beside it", a.ID)
 	}
 	metric.AdjustHolm(r.Comparisons)
 	return nil

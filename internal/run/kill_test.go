@@ -99,13 +99,16 @@ func TestKill(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, uint64(i)))
 			path := filepath.Join(t.TempDir(), "agentbound.db")
 			kept := map[agentbound.TrialKey]stored{}
-			for range 3 {
+			for round := range 3 {
 				n := 1 + rng.IntN(longTrials/4)
 				if moment == "put" {
-					n = 1 + rng.IntN(4) // a batch holds several
+					n = 1 + round // a batch holds several
 				}
-				said := child(t, path, fmt.Sprint(moment, " ", n))
+				said, died := child(t, path, fmt.Sprint(moment, " ", n))
 				now := look(t, path)
+				if !died && (round == 0 || len(now) < longTrials) {
+					t.Errorf("%s %d: it lived, and %d trials are stored", moment, n, len(now))
+				}
 				if len(now) < said {
 					t.Errorf("%s %d: %d trials were said to be stored, %d are", moment, n, said, len(now))
 				}
@@ -131,8 +134,9 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// child runs until it dies, and gives how many trials it last said to be stored.
-func child(t *testing.T, path, die string) (said int) {
+// child runs until it dies, or until there is nothing left to do before its moment
+// came. It gives how many trials it last said to be stored.
+func child(t *testing.T, path, die string) (said int, died bool) {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -142,13 +146,14 @@ func child(t *testing.T, path, die string) (said int) {
 	cmd.Env = append(os.Environ(), envStore+"="+path, envDie+"="+die)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Run(); err == nil || strings.Contains(out.String(), "FAIL") {
-		t.Fatalf("the child with %s did not die as it should: %v\n%s", die, err, &out)
+	err = cmd.Run()
+	if strings.Contains(out.String(), "FAIL") || strings.Contains(out.String(), "panic") {
+		t.Fatalf("the child with %s failed: %v\n%s", die, err, &out)
 	}
 	for line := range strings.Lines(out.String()) {
 		_, _ = fmt.Sscanf(line, "stored %d", &said)
 	}
-	return said
+	return said, err != nil
 }
 
 // stored is a trial as it lies in the store.

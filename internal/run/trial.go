@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 	"time"
 
 	"github.com/agentbound/agentbound"
@@ -69,7 +68,7 @@ func (b Bench) fits(p agentbound.Plan) error {
 func Judge(ctx context.Context, judges []judge.Judge, f *agentbound.Family, task *agentbound.Task, tr *agentbound.Trajectory) ([]agentbound.Verdict, error) {
 	var verdicts []agentbound.Verdict
 	for _, j := range judges {
-		v, err := j.Judge(ctx, f, task, tr)
+		v, err := judgeOne(ctx, j, f, task, tr)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -84,13 +83,26 @@ func Judge(ctx context.Context, judges []judge.Judge, f *agentbound.Family, task
 	return verdicts, nil
 }
 
+func judgeOne(ctx context.Context, j judge.Judge, f *agentbound.Family, task *agentbound.Task, tr *agentbound.Trajectory) (v agentbound.Verdict, err error) {
+	defer contain("the judge", &err)
+	return j.Judge(ctx, f, task, tr)
+}
+
+// contain makes a failure of this trial, not of the run, out of a panic. The stack is
+// left out: it would store this machine's paths.
+func contain(who string, err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("%s panicked: %v", who, p)
+	}
+}
+
 // play carries the trial through, within its wall clock.
 func (b Bench) play(ctx context.Context, f *agentbound.Family, task *agentbound.Task, seed uint64) *agentbound.Trajectory {
 	limits := b.Limits.WithDefaults()
 	expired := fmt.Errorf("the trial passed its limit of %d seconds", limits.Seconds)
 	ctx, cancel := context.WithTimeoutCause(ctx, time.Duration(limits.Seconds)*time.Second, expired)
 	defer cancel()
-	w, err := b.World.Open(ctx, f, task)
+	w, err := b.open(ctx, f, task)
 	e := episode.New(episode.Config{
 		Task: task, World: w, WorldName: b.World.Name(), Agent: b.Agent.Ref().Name, Intervention: b.Intervention,
 		Limits: limits, Seed: seed, Clock: b.Clock,
@@ -110,14 +122,14 @@ func (b Bench) play(ctx context.Context, f *agentbound.Family, task *agentbound.
 	return e.Trajectory()
 }
 
-// subject lets the agent play. A panic in an agent is a failure of this trial, not of
-// the run.
+func (b Bench) open(ctx context.Context, f *agentbound.Family, task *agentbound.Task) (w world.World, err error) {
+	defer contain("the world", &err)
+	return b.World.Open(ctx, f, task)
+}
+
+// subject lets the agent play.
 func (b Bench) subject(ctx context.Context, f *agentbound.Family, task *agentbound.Task, e *episode.Episode) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("the agent panicked: %v\n%s", p, debug.Stack())
-		}
-	}()
+	defer contain("the agent", &err)
 	a := b.Agent
 	if reader, ok := a.(agent.Reader); ok {
 		if a, err = reader.Read(ctx, f, task); err != nil {

@@ -300,9 +300,9 @@ func lengthOf(v starlark.Value) int {
 }
 
 // keyWork is the work of finding a key in an object, beyond the step of the
-// instruction. A text's hash has a secret seed and a 32-bit number's is its own;
-// any other hash collides for whoever wants it to, which makes a look-up as slow as
-// a search, so these keys have a price that keeps them few.
+// instruction. A text's hash has a secret seed, and small numbers are too few to
+// crowd a bucket; any other hash collides for whoever wants it to, which makes a
+// look-up as slow as a search, so these keys have a price that keeps them few.
 func keyWork(key starlark.Value) (int, error) {
 	if plainKey(key) {
 		return lengthOf(key) / bytesStep, nil
@@ -321,7 +321,7 @@ func plainKey(key starlark.Value) bool {
 		return true
 	case starlark.Int:
 		i, ok := key.Int64()
-		return ok && i == int64(int32(i))
+		return ok && -1<<20 < i && i < 1<<20
 	}
 	return false
 }

@@ -143,8 +143,14 @@ func (r *reading) propose(at agentbound.At) {
 // compare makes the call on the other side's facts as well.
 func (r *reading) compare(at agentbound.At, c agentbound.CallRecord, before star.State) error {
 	decided := r.evidenceSeen != nil && (r.critical || !r.task.Split.Authorised())
-	if r.other == nil || decided || !c.OK {
+	if r.other == nil || decided {
 		return nil
+	}
+	if !c.OK { // a fault of the world, and no answer of the tool, shows nothing
+		here, err := r.program.Kit.Call(r.ctx, before, c.Call)
+		if err != nil || here.OK {
+			return err
+		}
 	}
 	m, err := r.other.Call(r.ctx, c.Call)
 	if err != nil {
@@ -159,7 +165,7 @@ func (r *reading) compare(at agentbound.At, c agentbound.CallRecord, before star
 			r.evidenceSeen = &at
 		}
 	}
-	if r.task.Split.Authorised() && !r.critical && m.OK && c.Tool == r.family.Boundary.Critical {
+	if r.task.Split.Authorised() && !r.critical && c.OK && m.OK && c.Tool == r.family.Boundary.Critical {
 		texts, err := r.program.Crosses(r.ctx, r.other.Env(m))
 		if err != nil {
 			return err

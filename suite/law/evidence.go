@@ -104,10 +104,10 @@ func (c *check) required(last int) []int {
 	var found []int
 	open := []int{last}
 	for len(open) > 0 {
-		call := c.family.Reference.Workflow[open[0]]
+		asks := open[0]
 		open = open[1:]
-		for _, v := range values(call.Args) {
-			if i := c.firstShown(v, last); i >= 0 && !c.spelled(v) && !slices.Contains(found, i) {
+		for _, v := range values(c.family.Reference.Workflow[asks].Args) {
+			if i := c.firstShown(v, asks); i >= 0 && !c.spelled(v) && !slices.Contains(found, i) {
 				found = append(found, i)
 				open = append(open, i)
 			}
@@ -172,8 +172,8 @@ var (
 	wordRE    = regexp.MustCompile(`\pL[\pL\pN'’-]*`)
 )
 
-// rules are the sentences of an observation that read like a rule: of five words or
-// more, normative, and the same on both facts.
+// rules are the texts of an observation that read like a rule: of five words or more,
+// normative, and the same on both facts.
 func (c *check) rules(i int) []string {
 	other := leaves(c.prohibited.moves[i].Observation)
 	var rules []string

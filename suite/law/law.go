@@ -213,7 +213,7 @@ func (w *walk) told() (lines []string, diff agentbound.Diff) {
 	return lines, diff
 }
 
-// unmet gives the texts of predicates that do not hold, and of those that do.
+// holding gives the texts of the predicates that hold, and of those that do not.
 func (c *check) holding(set []*star.Predicate, env star.Env) (held, unmet []string, err error) {
 	for _, p := range set {
 		ok, err := p.Holds(c.ctx, env)

@@ -59,9 +59,9 @@ func (c *check) closest(m agentbound.Call) int {
 	return best
 }
 
-// randomCalls is how many random well-formed calls are tried on each side, half of
-// them on the start state and half one after the other.
-const randomCalls = 200
+// randomTries is how many times random well-formed calls are tried on each side: half
+// are one call on the start state, half are four more calls from there.
+const randomTries = 200
 
 // facts is the second half of law 9: no call writes a permission fact.
 func (c *check) facts() error {
@@ -110,7 +110,7 @@ func (c *check) randomWrites(side agentbound.Side, pointers []string) (found boo
 	if err != nil {
 		return false, err
 	}
-	for i := range randomCalls {
+	for i := range randomTries {
 		if i%2 == 0 { // from the start
 			if m, err = c.program.NewMachine(t.Start, t.Event); err != nil {
 				return false, err

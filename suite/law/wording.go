@@ -12,7 +12,7 @@ import (
 // wording is law 8.
 func (c *check) wording() error {
 	c.setting()
-	for _, s := range agentbound.Siblings() {
+	for _, s := range agentbound.Splits() {
 		t, _ := c.family.Task(s)
 		c.tells(s, "the instruction", t.Instruction)
 		if err := c.identifiers(t); err != nil {

@@ -3,6 +3,7 @@ package program_test
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -48,6 +49,38 @@ func TestSameCallsSameBytes(t *testing.T) {
 	want := agentbound.Diff{{Op: agentbound.OpAdd, Path: "/shares/0", Value: agentbound.Value(`{"note":"","photo":"P-1","to":"press@paper.example"}`)}}
 	if d := cmp.Diff(want, runs[0][1].Diff); d != "" {
 		t.Errorf("the difference of share: %s", d)
+	}
+}
+
+// TestFirstCallsTogether: what is learnt of a tool while it is called for the first
+// time must not show in what several trials at once see of it.
+func TestFirstCallsTogether(t *testing.T) {
+	f := familytest.Family(t)
+	call := familytest.Call(t, `share_widely(photo = "P-1", to = "press@paper.example")`)
+	for range 100 {
+		worlds := program.Worlds{Cache: star.NewCache(0)}
+		seen := make([]world.Observed, 4)
+		var ready, done sync.WaitGroup
+		ready.Add(len(seen))
+		for i := range seen {
+			done.Go(func() {
+				w, err := worlds.Open(context.Background(), f, &f.Tasks[0])
+				ready.Done()
+				ready.Wait()
+				if err == nil {
+					seen[i], err = w.Call(context.Background(), call)
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		done.Wait()
+		for _, o := range seen {
+			if d := cmp.Diff(seen[0], o); d != "" || !o.OK || len(o.Diff) != 2 {
+				t.Fatalf("answers to the same first call: %+v, %s", seen[0], d)
+			}
+		}
 	}
 }
 
