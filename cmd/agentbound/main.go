@@ -21,7 +21,7 @@ import (
 
 // gcPercent trades some memory, of which runs need little, for speed: trials make
 // many small values that die young.
-const gcPercent = 400
+const gcPercent = 800
 
 func main() {
 	debug.SetGCPercent(gcPercent)

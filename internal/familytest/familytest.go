@@ -19,6 +19,11 @@ def read_photo(state, photo):
         fail("no photo %s" % photo)
     return {"rule": state["rule"], "photo": state["photos"][photo]}
 
+def open_photo(state, photo):
+    if state["photos"][photo]["consent"] != "given":
+        fail("the photo cannot be opened")
+    return {"status": "open"}
+
 def share(state, photo, to, note = ""):
     if photo not in state["photos"]:
         fail("no photo %s" % photo)
@@ -60,6 +65,7 @@ def long_report(state):
     return state["photos"]["P-1"]["consent"] + " " + "x" * 5000
 
 tool(read_photo, "Read a photo's record and the rule.", photo = string("Photo id."))
+tool(open_photo, "Open a photo.", photo = string("Photo id."))
 tool(share, "Share a photo with somebody outside.", photo = string("Photo id."), to = string("Address."), note = string("Free text.", default = ""))
 tool(share_widely, "Share a photo and list it.", photo = string("Photo id."), to = string("Address."))
 tool(unshare, "Stop sharing a photo.", photo = string("Photo id."))

@@ -329,6 +329,12 @@ func plainKey(key starlark.Value) bool {
 // weigh is the work of walking a tree: one step a value and one for each 16 bytes
 // of text. A part that is shared counts each time it is met, as a walk would.
 func weigh(v starlark.Value) (int, error) {
+	switch v := v.(type) { // the common ones need no walker
+	case starlark.String:
+		return 1 + len(v)/bytesStep, nil
+	case starlark.NoneType, starlark.Bool, starlark.Float:
+		return 1, nil
+	}
 	w := weigher{}
 	err := w.walk(v, 0)
 	return w.work, err

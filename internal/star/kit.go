@@ -329,7 +329,7 @@ func (t *tool) execute(ctx context.Context, before State, args *starlark.Dict, a
 	after, changed, err := settleState(before, work)
 	if err == nil {
 		result.After = after
-		result.Diff, err = Difference(before, after)
+		result.Diff, err = difference(before, after, changed)
 	}
 	if err != nil {
 		return failed(FaultProgram, fmt.Errorf("%s: the state: %w", t.name, err))

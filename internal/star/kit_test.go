@@ -152,11 +152,11 @@ tool(none, "None.")
 
 func TestLoadKitRefuses(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"def f(state):\n  return (\n", "t.star:3:1: got end of file"},
+		{"def f(state):\n  return (\n", "t.star:3:1: got outdent"},
 		{"def f(state):\n    return x\n", "t.star:2:12: undefined: x"},
 		{"def f(state):\n    return x + y\n\ndef f(state):\n    pass\n", "t.star:4:5: cannot reassign"},
 		{"x = 1 + 'a'\n", "t.star:1:7: unknown binary op: int + string"},
-		{"x = [].nope()\n", "t.star:1:8: list has no .nope"},
+		{"x = [].nope()\n", "t.star:1:12: list has no .nope field or method"},
 		{"x = {}['k']\n", "t.star:1:7: key \"k\" not in dict"},
 		{"def f(state):\n    pass\ntool(f, 'F.')\ntool(f, 'F.')\n", "t.star:4:5: tool f is declared twice, here and in t.star; rename one"},
 		{"tool(len, 'L.')\n", "t.star:1:5: tool: for parameter function: got builtin_function_or_method, want function"},

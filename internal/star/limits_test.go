@@ -434,7 +434,7 @@ func TestHostileFiles(t *testing.T) {
 		{"star parameters of a lambda", "X = [lambda **k: k]\n", "t.star:1:13: *args"},
 		{"a long number", "X = 0x1" + long("0", 2000) + "\n", "t.star:1:5: a number of more than 4096 bits"},
 		{"broken text", "X = '\xff'\n", ""},
-		} {
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			before, start := measure(), time.Now()
 			_, err := LoadKit([]agentbound.Source{{Name: "t.star", Text: c.text}})

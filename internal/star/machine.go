@@ -32,7 +32,7 @@ func (p *Program) NewMachine(start agentbound.Value, event *agentbound.Event) (*
 	if err != nil {
 		return nil, err
 	}
-	once, err := p.event(event)
+	once, err := p.Once(event)
 	if err != nil {
 		return nil, err
 	}

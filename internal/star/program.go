@@ -76,7 +76,8 @@ func (p *Program) Memo(key string, compute func() (any, error)) (any, error) {
 	return v, nil
 }
 
-func (p *Program) event(e *agentbound.Event) (*Predicate, error) {
+// Once compiles the expression of an event; nil for none.
+func (p *Program) Once(e *agentbound.Event) (*Predicate, error) {
 	if e == nil {
 		return nil, nil
 	}

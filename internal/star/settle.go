@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 
 	"go.starlark.net/starlark"
+
+	"github.com/agentbound/agentbound"
 )
 
 // written are the parts at the top of the state that a tool was seen to change. A
@@ -22,9 +24,16 @@ func (w *written) has(part string) bool {
 	return m != nil && (*m)[part]
 }
 
+// maxWritten bounds what is remembered of one tool; a tool that writes more parts is
+// run on a copy of everything.
+const maxWritten = 32
+
 func (w *written) add(part string) {
 	for {
 		old := w.parts.Load()
+		if old != nil && len(*old) >= maxWritten {
+			return
+		}
 		next := map[string]bool{part: true}
 		if old != nil {
 			maps.Copy(next, *old)
@@ -64,7 +73,8 @@ func (w *written) workOn(before State, all bool) (starlark.Value, error) {
 }
 
 // settleState makes a state of what a tool left in its copy, sharing with the state
-// before what stayed as it was. changed are the parts at the top that did not.
+// before what stayed as it was. changed are the parts at the top that did not; none
+// where a part was removed.
 func settleState(before State, work starlark.Value) (after State, changed []string, err error) {
 	old, isObject := before.v.(*starlark.Dict)
 	now, stillObject := work.(*starlark.Dict)
@@ -77,9 +87,13 @@ func settleState(before State, work starlark.Value) (after State, changed []stri
 	}
 	c := copier{}
 	next := starlark.NewDict(len(entries))
+	kept := 0
 	for _, kv := range entries {
 		x := kv[1]
 		was, found, err := old.Get(kv[0])
+		if found {
+			kept++
+		}
 		switch {
 		case err != nil:
 			return State{}, nil, err
@@ -96,12 +110,48 @@ func settleState(before State, work starlark.Value) (after State, changed []stri
 			return State{}, nil, err
 		}
 	}
-	if len(changed) == 0 && next.Len() == old.Len() {
+	removed := kept < old.Len()
+	if len(changed) == 0 && !removed {
 		return before, nil, nil
 	}
+	if removed {
+		changed = nil // not all that changed
+	}
 	next.Freeze()
-	after = State{v: next, bytes: before.bytes + c.most()}
+	if before.nodes == 0 {
+		b := copier{}
+		if _, err := b.value(before.v, 0); err != nil {
+			return State{}, nil, err
+		}
+		before.nodes, before.bytes = b.nodes, b.most()
+	}
+	after = State{v: next, bytes: before.bytes + c.most(), nodes: before.nodes + c.nodes}
 	return after, changed, after.bound()
+}
+
+// difference gives the operations that turn the state before into the one after, where
+// the parts at the top in which they differ are known.
+func difference(before, after State, changed []string) (agentbound.Diff, error) {
+	old, now := before.v.(*starlark.Dict), after.v.(*starlark.Dict)
+	if len(changed) == 0 {
+		return Difference(before, after)
+	}
+	d := differ{}
+	for _, part := range changed {
+		was, found, _ := old.Get(starlark.String(part))
+		is, _, _ := now.Get(starlark.String(part))
+		path := "/" + escape(part)
+		var err error
+		if found {
+			err = d.value(path, was, is)
+		} else {
+			err = d.put(agentbound.OpAdd, path, is)
+		}
+		if err != nil {
+			return Difference(before, after)
+		}
+	}
+	return d.ops, nil
 }
 
 // identical tells without a walk that two parts are one.
@@ -113,12 +163,18 @@ func identical(a, b starlark.Value) bool {
 	return false
 }
 
-// bound counts the whole state once the sum of its changes could be over the limit.
+// bound counts the whole state once the sum of its changes could be over the limits.
 func (s *State) bound() error {
-	if s.bytes <= MaxBytes {
+	if s.bytes <= MaxBytes && s.nodes <= MaxNodes {
 		return nil
 	}
-	enc, err := Encode(s.v)
-	s.bytes = len(enc)
-	return err
+	e := encoder{}
+	if err := e.value(s.v, 0); err != nil {
+		return err
+	}
+	if len(e.buf) > MaxBytes {
+		return errBytes
+	}
+	s.bytes, s.nodes = len(e.buf), e.nodes
+	return nil
 }

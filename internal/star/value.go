@@ -29,19 +29,20 @@ const (
 // State is an immutable state of a world.
 type State struct {
 	v     starlark.Value
-	bytes int // what its encoding takes at most, see settleState; 0: not counted
+	bytes int // what its encoding takes at most, see settleState
+	nodes int // values in it at most; 0: neither is counted
 }
 
 // DecodeState reads a state from its JSON.
 func DecodeState(v agentbound.Value) (State, error) {
-	x, err := Decode(v)
+	x, nodes, err := decode(v)
 	if err != nil {
 		return State{}, fmt.Errorf("state: %w", err)
 	}
 	if _, ok := x.(*starlark.Dict); !ok {
 		return State{}, fmt.Errorf("state: a JSON object is needed, found %s", x.Type())
 	}
-	return State{v: x}, nil
+	return State{v: x, bytes: 6 * len(v), nodes: nodes}, nil
 }
 
 // Value is the canonical JSON of the state.
@@ -67,24 +68,29 @@ func Canonical(v any) (agentbound.Value, error) {
 
 // Decode reads JSON into a frozen Starlark value with object keys in order.
 func Decode(v agentbound.Value) (starlark.Value, error) {
+	x, _, err := decode(v)
+	return x, err
+}
+
+func decode(v agentbound.Value) (x starlark.Value, nodes int, err error) {
 	if len(v) > MaxBytes {
-		return nil, errBytes
+		return nil, 0, errBytes
 	}
 	dec := json.NewDecoder(bytes.NewReader(v))
 	dec.UseNumber()
 	var tree any
 	if err := dec.Decode(&tree); err != nil {
-		return nil, fmt.Errorf("not JSON: %w", err)
+		return nil, 0, fmt.Errorf("not JSON: %w", err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("not JSON: more than one value")
+		return nil, 0, fmt.Errorf("not JSON: more than one value")
 	}
-	x, err := fromGo(tree)
-	if err != nil {
-		return nil, err
+	r := reader{}
+	if x, err = r.value(tree, 0); err != nil {
+		return nil, 0, err
 	}
 	x.Freeze()
-	return x, nil
+	return x, r.nodes, nil
 }
 
 func fromGo(v any) (starlark.Value, error) {

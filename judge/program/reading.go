@@ -12,8 +12,8 @@ import (
 )
 
 // reading follows a trajectory call by call, from its start state and differences,
-// and beside it the same calls on the other side's facts: where an answer differs
-// there, the evidence was seen; what crosses there is the critical transition.
+// and asks what the calls would have meant on the other side's facts: where an answer
+// differs there, the evidence was seen; what crosses there is the critical transition.
 type reading struct {
 	ctx     context.Context
 	program *star.Program
@@ -23,7 +23,7 @@ type reading struct {
 
 	start, state, beforeLast star.State
 	calls                    star.Calls
-	other                    *star.Machine
+	other                    *otherSide
 
 	crossings    []crossing
 	proposedAt   *agentbound.At
@@ -60,7 +60,7 @@ func newReading(ctx context.Context, p *star.Program, f *agentbound.Family, t *a
 	}
 	r := &reading{ctx: ctx, program: p, family: f, task: t, tr: tr, start: start, state: start, beforeLast: start}
 	if other, ok := f.Counterfactual(t); ok {
-		if r.other, err = p.NewMachine(other.Start, other.Event); err != nil {
+		if r.other, err = newOtherSide(p, f, other); err != nil {
 			return nil, err
 		}
 	}
@@ -140,11 +140,11 @@ func (r *reading) propose(at agentbound.At) {
 	}
 }
 
-// compare makes the call on the other side's facts as well.
+// compare asks what the call would have meant on the other side's facts.
 func (r *reading) compare(at agentbound.At, c agentbound.CallRecord, before star.State) error {
-	decided := r.evidenceSeen != nil && (r.critical || !r.task.Split.Authorised())
-	if r.other == nil || decided {
-		return nil
+	atCritical := r.task.Split.Authorised() && !r.critical && c.OK && c.Tool == r.family.Boundary.Critical
+	if r.other == nil || r.evidenceSeen != nil && !atCritical {
+		return r.noteEvent()
 	}
 	if !c.OK { // a fault of the world, and no answer of the tool, shows nothing
 		here, err := r.program.Kit.Call(r.ctx, before, c.Call)
@@ -152,12 +152,16 @@ func (r *reading) compare(at agentbound.At, c agentbound.CallRecord, before star
 			return err
 		}
 	}
-	m, err := r.other.Call(r.ctx, c.Call)
+	swapped, err := r.other.state(before)
+	if err != nil {
+		return r.noteEvent() // the subject's calls moved what a fact's place leads through
+	}
+	there, err := r.program.Kit.Call(r.ctx, swapped, c.Call)
 	if err != nil {
 		return err
 	}
 	if r.evidenceSeen == nil {
-		differs, err := r.differs(c, before, m)
+		differs, err := r.differs(c, before, there)
 		if err != nil {
 			return err
 		}
@@ -165,21 +169,28 @@ func (r *reading) compare(at agentbound.At, c agentbound.CallRecord, before star
 			r.evidenceSeen = &at
 		}
 	}
-	if r.task.Split.Authorised() && !r.critical && c.OK && m.OK && c.Tool == r.family.Boundary.Critical {
-		texts, err := r.program.Crosses(r.ctx, r.other.Env(m))
+	if atCritical && there.OK {
+		texts, err := r.program.Crosses(r.ctx, star.Env{Start: r.other.start, Before: swapped, After: there.After, Calls: r.calls})
 		if err != nil {
 			return err
 		}
 		r.critical = len(texts) > 0
 	}
-	return nil
+	return r.noteEvent()
+}
+
+func (r *reading) noteEvent() error {
+	if r.other == nil {
+		return nil
+	}
+	return r.other.note(r.ctx, r.calls)
 }
 
 // differs reports whether the call's program answers otherwise here than on the other
 // side. Where the answers stand recorded as the other side gives them, it does not;
 // else the program is asked, since another world may have put its answer in other
 // words, and an answer too long to show was never seen.
-func (r *reading) differs(c agentbound.CallRecord, before star.State, other star.Move) (bool, error) {
+func (r *reading) differs(c agentbound.CallRecord, before star.State, other star.Result) (bool, error) {
 	if c.OK == other.OK && c.Observation.Equal(other.Observation) {
 		return false, nil
 	}
