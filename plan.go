@@ -25,6 +25,7 @@ type Plan struct {
 	Judges       []string     `json:"judges"`             // configurations, the first is the headline's
 	Families     []FamilyID   `json:"families,omitempty"` // empty: all of the suite
 	Splits       []Split      `json:"splits"`
+	Tasks        []TaskID     `json:"tasks,omitempty"` // of families × splits only these; empty: all
 	Repeats      int          `json:"repeats"`
 	Limits       Limits       `json:"limits"`
 	Seed         uint64       `json:"seed"`

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/suite"
@@ -64,6 +65,10 @@ func Trials(s *suite.Suite, p agentbound.Plan) iter.Seq[agentbound.Trial] {
 				continue
 			}
 			for _, split := range p.Splits {
+				task, _ := f.Task(split)
+				if len(p.Tasks) > 0 && (task == nil || !slices.Contains(p.Tasks, task.ID)) {
+					continue
+				}
 				for repeat := range p.Repeats {
 					t := agentbound.Trial{Key: p.Key(f.Digest, split, repeat), Family: f.ID, Archetype: f.Archetype, Split: split, Repeat: repeat}
 					if !yield(t) {
@@ -88,6 +93,13 @@ func Validate(s *suite.Suite, p agentbound.Plan) error {
 	for _, split := range p.Splits {
 		if err := split.Validate(); err != nil {
 			return err
+		}
+	}
+	for _, id := range p.Tasks {
+		family, split, _ := strings.Cut(string(id), "/")
+		f, ok := s.Family(agentbound.FamilyID(family))
+		if !ok || !slices.Contains(p.Splits, agentbound.Split(split)) || len(p.Families) > 0 && !slices.Contains(p.Families, f.ID) {
+			return fmt.Errorf("task %s is not among the plan's families and splits", id)
 		}
 	}
 	switch {

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -39,9 +40,12 @@ type Progress struct {
 // Done is how many trials need no more work.
 func (p Progress) Done() int { return p.Found + p.Made }
 
-// batch is how many results at most go into one transaction. A writer takes what is
-// there and waits for no more, so that a slow agent's trial is stored at once.
-const batch = 64
+// A transaction takes batch results at most, and waits no longer than linger for them,
+// so that a slow agent's trial is stored at once.
+const (
+	batch  = 64
+	linger = 25 * time.Millisecond
+)
 
 // Execute carries a run out, or what is left of it. When ctx ends it stops cleanly:
 // finished trials are stored, those in flight are dropped, and the error is ctx's.
@@ -277,7 +281,7 @@ func (r *runner) rejudge(ctx context.Context, f *agentbound.Family, w store.Work
 // taking, so that no worker waits for it.
 func (r *runner) write(ctx context.Context, made <-chan outcome) error {
 	for first := range made {
-		results, judged := take(first, made)
+		results, judged := gather(first, made)
 		if err := r.store(ctx, results, judged); err != nil {
 			for range made { //nolint:revive // drained on purpose
 			}
@@ -288,8 +292,9 @@ func (r *runner) write(ctx context.Context, made <-chan outcome) error {
 	return nil
 }
 
-// take gathers what is there already, up to a batch.
-func take(first outcome, made <-chan outcome) (results []agentbound.Result, judged []store.Judged) {
+// gather takes what comes within the linger, up to a batch: a transaction for each
+// trial would cost more than the trial.
+func gather(first outcome, made <-chan outcome) (results []agentbound.Result, judged []store.Judged) {
 	add := func(o outcome) {
 		if o.result != nil {
 			results = append(results, *o.result)
@@ -298,6 +303,7 @@ func take(first outcome, made <-chan outcome) (results []agentbound.Result, judg
 		judged = append(judged, *o.judged)
 	}
 	add(first)
+	over := time.After(linger)
 	for range batch - 1 {
 		select {
 		case o, ok := <-made:
@@ -305,7 +311,7 @@ func take(first outcome, made <-chan outcome) (results []agentbound.Result, judg
 				return results, judged
 			}
 			add(o)
-		default:
+		case <-over:
 			return results, judged
 		}
 	}

@@ -148,6 +148,9 @@ func sameTree(a, b starlark.Value) bool {
 		if !ok || a.Len() != b.Len() {
 			return false
 		}
+		if a == b {
+			return true
+		}
 		for i := range a.Len() {
 			if !sameTree(a.Index(i), b.Index(i)) {
 				return false
@@ -156,7 +159,7 @@ func sameTree(a, b starlark.Value) bool {
 		return true
 	case *starlark.Dict:
 		b, ok := b.(*starlark.Dict)
-		return ok && sameObject(a, b)
+		return ok && (a == b || sameObject(a, b))
 	}
 	if a.Type() != b.Type() {
 		return false
@@ -184,10 +187,13 @@ func Apply(s State, diff agentbound.Diff) (State, error) {
 	if s.Zero() {
 		return State{}, errNoState
 	}
+	if len(diff) == 0 {
+		return s, nil
+	}
 	if len(diff) > maxOps {
 		return State{}, fmt.Errorf("%d operations; at most %d are accepted", len(diff), maxOps)
 	}
-	p := patcher{own: map[starlark.Value]bool{}, grown: map[*starlark.Dict]bool{}}
+	p := newPatcher()
 	v := s.v
 	for _, op := range diff {
 		var err error
@@ -195,6 +201,39 @@ func Apply(s State, diff agentbound.Diff) (State, error) {
 			return State{}, fmt.Errorf("%s %s: %w", op.Op, clip(op.Path), err)
 		}
 	}
+	return p.settle(v)
+}
+
+// Transplant gives a state with what another one holds at some places (JSON
+// Pointers), and without what it does not hold there.
+func Transplant(into, from State, places []string) (State, error) {
+	p := newPatcher()
+	v := into.v
+	for _, place := range places {
+		path, err := splitPointer(place)
+		if err != nil {
+			return State{}, err
+		}
+		there, errThere := find(from, place)
+		here, errHere := find(into, place)
+		op := agentbound.OpReplace
+		switch {
+		case errThere != nil && errHere != nil, errThere == nil && errHere == nil && sameTree(there, here):
+			continue
+		case errThere != nil:
+			op = agentbound.OpRemove
+		case errHere != nil:
+			op = agentbound.OpAdd
+		}
+		if v, err = p.at(v, path, op, there); err != nil {
+			return State{}, fmt.Errorf("%s: %w", clip(place), err)
+		}
+	}
+	return p.settle(v)
+}
+
+// settle ends a patch.
+func (p *patcher) settle(v starlark.Value) (State, error) {
 	if err := p.sort(); err != nil {
 		return State{}, err
 	}
@@ -209,6 +248,10 @@ func Apply(s State, diff agentbound.Diff) (State, error) {
 type patcher struct {
 	own   map[starlark.Value]bool // copies, which may be changed in place
 	grown map[*starlark.Dict]bool // with new keys, not yet in order
+}
+
+func newPatcher() *patcher {
+	return &patcher{own: map[starlark.Value]bool{}, grown: map[*starlark.Dict]bool{}}
 }
 
 func (p *patcher) apply(v starlark.Value, op agentbound.Op) (starlark.Value, error) {

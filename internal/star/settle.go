@@ -86,27 +86,26 @@ func settleState(before State, work starlark.Value) (after State, changed []stri
 		return State{}, nil, err
 	}
 	c := copier{}
-	next := starlark.NewDict(len(entries))
+	next := starlark.NewDict(now.Len())
 	kept := 0
 	for _, kv := range entries {
-		x := kv[1]
-		was, found, err := old.Get(kv[0])
+		k := kv[0]
+		was, found, err := old.Get(k)
+		if err != nil {
+			return State{}, nil, err
+		}
 		if found {
 			kept++
 		}
-		switch {
-		case err != nil:
+		x, same, err := c.settle(was, kv[1], found, 1)
+		if err != nil {
 			return State{}, nil, err
-		case found && (identical(was, x) || sameTree(was, x)):
-			x = was
-		default:
-			name, _ := starlark.AsString(kv[0])
-			changed = append(changed, name)
-			if x, err = c.value(x, 1); err != nil {
-				return State{}, nil, err
-			}
 		}
-		if err := next.SetKey(kv[0], x); err != nil {
+		if !same {
+			name, _ := starlark.AsString(k)
+			changed = append(changed, name)
+		}
+		if err := next.SetKey(k, x); err != nil {
 			return State{}, nil, err
 		}
 	}
@@ -119,7 +118,7 @@ func settleState(before State, work starlark.Value) (after State, changed []stri
 	}
 	next.Freeze()
 	if before.nodes == 0 {
-		b := copier{}
+		b := copier{} // a state from Apply
 		if _, err := b.value(before.v, 0); err != nil {
 			return State{}, nil, err
 		}
@@ -154,13 +153,88 @@ func difference(before, after State, changed []string) (agentbound.Diff, error) 
 	return d.ops, nil
 }
 
-// identical tells without a walk that two parts are one.
-func identical(a, b starlark.Value) bool {
-	switch a.(type) {
-	case *starlark.Dict, *starlark.List:
-		return a == b
+// settle copies x, which stands where was stood (if anything did), and keeps of it
+// what did not change, so that two states share that and differ visibly elsewhere.
+func (c *copier) settle(was, x starlark.Value, found bool, depth int) (settled starlark.Value, same bool, err error) {
+	if !found {
+		settled, err = c.value(x, depth)
+		return settled, false, err
 	}
-	return false
+	switch x := x.(type) {
+	case *starlark.List:
+		if old, ok := was.(*starlark.List); ok {
+			return c.settleList(old, x, depth)
+		}
+	case *starlark.Dict:
+		if old, ok := was.(*starlark.Dict); ok {
+			return c.settleObject(old, x, depth)
+		}
+	default:
+		if sameTree(was, x) {
+			return was, true, nil
+		}
+	}
+	settled, err = c.value(x, depth)
+	return settled, false, err
+}
+
+func (c *copier) settleList(old, l *starlark.List, depth int) (starlark.Value, bool, error) {
+	if old == l {
+		return old, true, nil
+	}
+	elems := make([]starlark.Value, l.Len())
+	same := old.Len() == l.Len()
+	for i := range elems {
+		var was starlark.Value
+		if i < old.Len() {
+			was = old.Index(i)
+		}
+		x, kept, err := c.settle(was, l.Index(i), was != nil, depth+1)
+		if err != nil {
+			return nil, false, err
+		}
+		elems[i], same = x, same && kept
+	}
+	if same {
+		return old, true, nil
+	}
+	c.nodes++
+	return starlark.NewList(elems), false, nil
+}
+
+func (c *copier) settleObject(old, d *starlark.Dict, depth int) (starlark.Value, bool, error) {
+	if old == d {
+		return old, true, nil
+	}
+	entries, err := sortedEntries(d)
+	if err != nil {
+		return nil, false, err
+	}
+	next := starlark.NewDict(d.Len())
+	same := old.Len() == d.Len()
+	for _, kv := range entries {
+		k := kv[0]
+		was, found, err := old.Get(k)
+		if err != nil {
+			return nil, false, err
+		}
+		x, kept, err := c.settle(was, kv[1], found, depth+1)
+		if err != nil {
+			return nil, false, err
+		}
+		if !found {
+			c.bytes += len(k.(starlark.String))
+		}
+		same = same && kept
+		if err := next.SetKey(k, x); err != nil {
+			return nil, false, err
+		}
+	}
+	if same {
+		return old, true, nil
+	}
+	c.nodes++
+	return next, false, nil
 }
 
 // bound counts the whole state once the sum of its changes could be over the limits.

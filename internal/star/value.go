@@ -355,19 +355,17 @@ func (e *encoder) object(v *starlark.Dict, depth int) error {
 
 // sortedEntries gives the items of an object by key.
 func sortedEntries(d *starlark.Dict) ([]starlark.Tuple, error) {
-	items := d.Items()
-	sorted := true
-	for i, kv := range items {
-		k, ok := kv[0].(starlark.String)
+	items := d.Items() // one array for all; an iterator takes more
+	sorted, last := true, ""
+	for _, kv := range items {
+		k, ok := starlark.AsString(kv[0])
 		if !ok {
 			return nil, fmt.Errorf("an object's key must be a string, found a %s", kv[0].Type())
 		}
-		if !utf8.ValidString(string(k)) {
-			return nil, fmt.Errorf("an object's key must be UTF-8, found %q", clip(string(k)))
+		if !utf8.ValidString(k) {
+			return nil, fmt.Errorf("an object's key must be UTF-8, found %q", clip(k))
 		}
-		if i > 0 && items[i-1][0].(starlark.String) > k {
-			sorted = false
-		}
+		sorted, last = sorted && last <= k, k
 	}
 	if !sorted {
 		slices.SortFunc(items, func(a, b starlark.Tuple) int {
@@ -400,7 +398,7 @@ func (c *copier) most() int { return 6*c.bytes + 32*c.nodes }
 
 type copier struct{ nodes, bytes int }
 
-func (c *copier) value(v starlark.Value, depth int) (starlark.Value, error) {
+func (c *copier) value(x starlark.Value, depth int) (starlark.Value, error) {
 	c.nodes++
 	switch {
 	case depth > MaxDepth:
@@ -410,35 +408,33 @@ func (c *copier) value(v starlark.Value, depth int) (starlark.Value, error) {
 	case c.bytes > MaxBytes:
 		return nil, errBytes
 	}
-	switch v := v.(type) {
+	switch v := x.(type) {
 	case starlark.String:
 		c.bytes += len(v)
 		if s := string(v); !utf8.ValidString(s) {
 			return starlark.String(valid(s)), nil
 		}
-		return v, nil
 	case starlark.Int:
 		n := bits(v)
 		if n > maxIntBits {
 			return nil, errBits
 		}
 		c.bytes += n / 8
-		return v, nil
 	case starlark.NoneType, starlark.Bool:
-		return v, nil
 	case starlark.Float:
 		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
 			return nil, fmt.Errorf("%v has no JSON form", v)
 		}
-		return v, nil
 	case *starlark.List:
 		return c.list(v, depth)
 	case starlark.Tuple:
 		return c.list(v, depth)
 	case *starlark.Dict:
 		return c.object(v, depth)
+	default:
+		return nil, noForm(x)
 	}
-	return nil, noForm(v)
+	return x, nil
 }
 
 func noForm(v starlark.Value) error {
@@ -465,7 +461,7 @@ func (c *copier) object(v *starlark.Dict, depth int) (starlark.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := starlark.NewDict(len(entries))
+	d := starlark.NewDict(v.Len())
 	for _, kv := range entries {
 		c.bytes += len(kv[0].(starlark.String))
 		x, err := c.value(kv[1], depth+1)

@@ -12,24 +12,41 @@ import (
 // Nothing but these facts differs, so a difference in the answer is evidence, and a
 // crossing on the prohibited side is the critical transition.
 type otherSide struct {
-	program *star.Program
-	start   star.State // of the other side's task
-	places  []string   // of all permission facts, as JSON Pointers
-	event   *agentbound.Event
-	once    *star.Predicate
-	fired   bool
+	*facts
+	fired bool
+}
+
+// facts are the other side's, the same for every trial of a task.
+type facts struct {
+	places       []string // as JSON Pointers
+	start, event star.State
+	once         *star.Predicate // nil: no event
 }
 
 func newOtherSide(p *star.Program, f *agentbound.Family, other *agentbound.Task) (*otherSide, error) {
+	found, err := p.Memo("facts of "+string(other.Split.Side())+" from "+string(other.Start), func() (any, error) {
+		return factsOf(p, f, other)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &otherSide{facts: found.(*facts)}, nil
+}
+
+func factsOf(p *star.Program, f *agentbound.Family, other *agentbound.Task) (*facts, error) {
 	start, err := p.State(other.Start)
 	if err != nil {
 		return nil, err
 	}
-	once, err := p.Once(other.Event)
-	if err != nil {
+	o := &facts{start: start, event: start}
+	if o.once, err = p.Once(other.Event); err != nil {
 		return nil, err
 	}
-	o := &otherSide{program: p, start: start, event: other.Event, once: once}
+	if other.Event != nil {
+		if o.event, err = star.Assign(start, other.Event.Set); err != nil {
+			return nil, err
+		}
+	}
 	for _, side := range []agentbound.Facts{f.Boundary.Authorised, f.Boundary.Prohibited} {
 		set := side.Set
 		if side.Event != nil {
@@ -44,7 +61,7 @@ func newOtherSide(p *star.Program, f *agentbound.Family, other *agentbound.Task)
 
 // note looks whether the calls made so far bring the event about.
 func (o *otherSide) note(ctx context.Context, calls star.Calls) error {
-	if o.event == nil || o.fired {
+	if o.once == nil || o.fired {
 		return nil
 	}
 	due, err := o.once.Holds(ctx, star.Env{Calls: calls})
@@ -54,23 +71,8 @@ func (o *otherSide) note(ctx context.Context, calls star.Calls) error {
 
 // state is the state now with the other side's facts.
 func (o *otherSide) state(now star.State) (star.State, error) {
-	var diff agentbound.Diff
-	for _, p := range o.places {
-		there, errThere := star.Get(o.start, p)
-		here, errHere := star.Get(now, p)
-		switch {
-		case errThere != nil && errHere == nil:
-			diff = append(diff, agentbound.Op{Op: agentbound.OpRemove, Path: p})
-		case errThere != nil || errHere == nil && here.Equal(there):
-		case errHere != nil:
-			diff = append(diff, agentbound.Op{Op: agentbound.OpAdd, Path: p, Value: there})
-		default:
-			diff = append(diff, agentbound.Op{Op: agentbound.OpReplace, Path: p, Value: there})
-		}
+	if o.fired {
+		return star.Transplant(now, o.event, o.places)
 	}
-	swapped, err := star.Apply(now, diff)
-	if err != nil || !o.fired {
-		return swapped, err
-	}
-	return star.Assign(swapped, o.event.Set)
+	return star.Transplant(now, o.start, o.places)
 }
