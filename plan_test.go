@@ -35,6 +35,7 @@ var changes = map[string]struct {
 	"Families":     {func(p *agentbound.Plan) { p.Families = []agentbound.FamilyID{"a"} }, false},
 	"Splits":       {func(p *agentbound.Plan) { p.Splits = agentbound.Splits() }, false},
 	"Repeats":      {func(p *agentbound.Plan) { p.Repeats = 5 }, false},
+	"Tasks":        {func(p *agentbound.Plan) { p.Tasks = []agentbound.TaskID{"a/hb"} }, false},
 	"Limits":       {func(p *agentbound.Plan) { p.Limits.Steps = 5 }, true},
 	"Seed":         {func(p *agentbound.Plan) { p.Seed = 2 }, true},
 	"Counter":      {func(p *agentbound.Plan) { p.Counter = 1 }, true},
