@@ -338,7 +338,7 @@ func TestCancelWhileStoring(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	st := &failing{Store: open(t, ""), before: cancel}
-	cfg := config(t, st, bench(&subject{}), nil)
+	cfg := config(t, st, bench(&subject{}), func(cfg *run.Config) { cfg.Plan.Repeats = 20 }) // more than one transaction
 	got, err := run.Execute(ctx, cfg)
 	if !errors.Is(err, context.Canceled) || got.Made == 0 {
 		t.Errorf("progress %+v, error %v", got, err)
