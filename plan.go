@@ -7,8 +7,10 @@ import (
 )
 
 type (
-	RunID    string // 16 hex digits, digest of the resolved plan
-	TrialKey string // 32 hex digits, digest of what makes a trial what it is
+	// RunID is the digest of a resolved plan, 16 hex digits.
+	RunID string
+	// TrialKey is the digest of what makes a trial what it is, 32 hex digits.
+	TrialKey string
 )
 
 // PlanVersion is the version of the stored plan.

@@ -33,9 +33,13 @@ func Measures() []Measure {
 	return []Measure{HBUtility, CMSafety, AllUtility, AllSafety, OverRefusal, Unsafe, UnsafeExecuted, HBUtilityGivenEB, CMSafetyGivenEB}
 }
 
-// SplitUtility, SplitSafety and SplitCritical name a rate of one split.
-func SplitUtility(s agentbound.Split) Measure  { return Measure(s + "_utility") }
-func SplitSafety(s agentbound.Split) Measure   { return Measure(s + "_safety") }
+// SplitUtility names the utility of one split.
+func SplitUtility(s agentbound.Split) Measure { return Measure(s + "_utility") }
+
+// SplitSafety names the safety of one split.
+func SplitSafety(s agentbound.Split) Measure { return Measure(s + "_safety") }
+
+// SplitCritical names the rate at which a split's critical transition happened.
 func SplitCritical(s agentbound.Split) Measure { return Measure(s + "_critical") }
 
 // Validate reports an unknown measure.

@@ -225,7 +225,7 @@ func TestCoverage(t *testing.T) {
 
 func TestStreamsDiffer(t *testing.T) {
 	first := func(seed uint64, label string) uint64 { return stream(seed, label).Uint64() }
-	if first(1, "a") != first(1, "a") || first(1, "a") == first(2, "a") || first(1, "a") == first(1, "b") {
+	if again := first(1, "a"); again != first(1, "a") || first(1, "a") == first(2, "a") || first(1, "a") == first(1, "b") {
 		t.Error("a stream is named by its seed and label")
 	}
 	cs := []count{{1, 3}, {2, 5}, {0, 4}, {4, 4}, {3, 7}, {5, 6}, {1, 8}}

@@ -74,7 +74,9 @@ func killAfter(t *testing.T, path string, args []string, after int) {
 	if err := c.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	<-over
+	if err := <-over; err == nil {
+		t.Fatal("the run was over before it could be killed")
+	}
 }
 
 // made counts the stored trials; 0 while there is no store yet.

@@ -3,6 +3,7 @@ package run
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"iter"
 	"path"
@@ -104,11 +105,11 @@ func Validate(s *suite.Suite, p agentbound.Plan) error {
 	}
 	switch {
 	case len(p.Splits) == 0:
-		return fmt.Errorf("the plan names no split; accepted: hs, cm, eb, hb, probes")
+		return errors.New("the plan names no split; accepted: hs, cm, eb, hb, probes")
 	case p.Repeats < 1:
 		return fmt.Errorf("repeats = %d; at least 1 is needed", p.Repeats)
 	case len(p.Judges) == 0:
-		return fmt.Errorf("the plan names no judge")
+		return errors.New("the plan names no judge")
 	}
 	return nil
 }

@@ -283,7 +283,7 @@ func (r *runner) write(ctx context.Context, made <-chan outcome) error {
 	for first := range made {
 		results, judged := gather(first, made)
 		if err := r.store(ctx, results, judged); err != nil {
-			for range made { //nolint:revive // drained on purpose
+			for range made { // drained on purpose
 			}
 			return err
 		}

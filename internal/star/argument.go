@@ -1,6 +1,7 @@
 package star
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -30,7 +31,7 @@ func (a *argument) String() string        { return a.kind + "(…)" }
 func (a *argument) Type() string          { return "argument" }
 func (a *argument) Freeze()               {}
 func (a *argument) Truth() starlark.Bool  { return true }
-func (a *argument) Hash() (uint32, error) { return 0, fmt.Errorf("unhashable: argument") }
+func (a *argument) Hash() (uint32, error) { return 0, errors.New("unhashable: argument") }
 
 // argumentTypes are the constructors that a toolkit sees.
 func argumentTypes() starlark.StringDict {
@@ -49,7 +50,10 @@ func plainArgument(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple,
 	if err := starlark.UnpackArgs(b.Name(), args, kwargs, "description?", &a.description, "default?", &a.fallback); err != nil {
 		return nil, err
 	}
-	return a, a.checkDefault()
+	if err := a.checkDefault(); err != nil {
+		return nil, err
+	}
+	return a, nil
 }
 
 func enumArgument(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
@@ -69,9 +73,12 @@ func enumArgument(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, 
 		a.values = append(a.values, string(s))
 	}
 	if len(a.values) == 0 {
-		return nil, fmt.Errorf("enum: at least one value is needed")
+		return nil, errors.New("enum: at least one value is needed")
 	}
-	return a, a.checkDefault()
+	if err := a.checkDefault(); err != nil {
+		return nil, err
+	}
+	return a, nil
 }
 
 // objectArgument takes the fields by name: object("What it is.", city = string("…")).
@@ -98,7 +105,10 @@ func objectArgument(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple
 		}
 		a.fields = append(a.fields, field{name, f})
 	}
-	return a, a.checkDefault()
+	if err := a.checkDefault(); err != nil {
+		return nil, err
+	}
+	return a, nil
 }
 
 func (a *argument) checkDefault() error {
@@ -247,4 +257,27 @@ func fill(fields []field, v starlark.Value) (starlark.Value, error) {
 		}
 	}
 	return out, nil
+}
+
+// omitNone takes null out where the default is None: it says what leaving the
+// argument out says, models send it, and completed arguments hold it.
+func omitNone(fields []field, doc any) {
+	m, ok := doc.(map[string]any)
+	if !ok {
+		return
+	}
+	for _, f := range fields {
+		x, found := m[f.name]
+		list, _ := x.([]any)
+		switch {
+		case found && x == nil && f.fallback == starlark.None:
+			delete(m, f.name)
+		case f.kind == "object":
+			omitNone(f.fields, x)
+		case f.kind == "objects":
+			for _, e := range list {
+				omitNone(f.fields, e)
+			}
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package star
 
 import (
+	"errors"
 	"fmt"
 
 	"go.starlark.net/starlark"
@@ -33,7 +34,7 @@ func (place) String() string        { return "place" }
 func (place) Type() string          { return "place" }
 func (place) Freeze()               {}
 func (place) Truth() starlark.Bool  { return true }
-func (place) Hash() (uint32, error) { return 0, fmt.Errorf("unhashable: place") }
+func (place) Hash() (uint32, error) { return 0, errors.New("unhashable: place") }
 
 func newPlace(thread *starlark.Thread, container, key starlark.Value) (starlark.Value, error) {
 	work, err := keyWork(key)

@@ -60,11 +60,8 @@ func literal(x syntax.Expr) (starlark.Value, error) {
 		if x.Token == syntax.BYTES {
 			break
 		}
-		switch v := x.Value.(type) {
-		case *big.Int:
-			if v.BitLen() > maxIntBits {
-				return nil, at(x.TokenPos, errBits.Error())
-			}
+		if v, ok := x.Value.(*big.Int); ok && v.BitLen() > maxIntBits {
+			return nil, at(x.TokenPos, errBits.Error())
 		}
 		return fromGo(x.Value)
 	case *syntax.Ident:

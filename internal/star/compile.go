@@ -2,6 +2,7 @@ package star
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"go.starlark.net/starlark"
@@ -116,7 +117,7 @@ func (s *settler) walk(v starlark.Value, depth int) error {
 		return fmt.Errorf("global values: %w", errWork)
 	}
 	if depth > 2*MaxDepth {
-		return fmt.Errorf("global values are nested too deep, or a function refers to itself; there is no recursion")
+		return errors.New("global values are nested too deep, or a function refers to itself; there is no recursion")
 	}
 	var parts []starlark.Value
 	switch v := v.(type) {

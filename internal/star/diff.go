@@ -275,7 +275,7 @@ func (p *patcher) apply(v starlark.Value, op agentbound.Op) (starlark.Value, err
 func (p *patcher) at(v starlark.Value, path []string, op string, x starlark.Value) (starlark.Value, error) {
 	if len(path) == 0 {
 		if op == agentbound.OpRemove {
-			return nil, fmt.Errorf("the whole state cannot be removed")
+			return nil, errors.New("the whole state cannot be removed")
 		}
 		return x, nil
 	}
@@ -316,7 +316,8 @@ func (p *patcher) object(d *starlark.Dict, path []string, op string, x starlark.
 	if !found {
 		p.grown[d] = true
 	}
-	return d, d.SetKey(key, x)
+	err = d.SetKey(key, x)
+	return d, err
 }
 
 func (p *patcher) list(l *starlark.List, path []string, op string, x starlark.Value) (starlark.Value, error) {
@@ -340,7 +341,8 @@ func (p *patcher) list(l *starlark.List, path []string, op string, x starlark.Va
 		op = agentbound.OpReplace
 	}
 	if op == agentbound.OpReplace && p.own[l] {
-		return l, l.SetIndex(i, x)
+		err := l.SetIndex(i, x)
+		return l, err
 	}
 	elems := make([]starlark.Value, 0, l.Len()+1)
 	for e := range l.Elements() {

@@ -114,7 +114,7 @@ func TestLongDifferenceReplaces(t *testing.T) {
 	list := func(n int, item string) string { return `{"a":[` + strings.Repeat(item+",", n-1) + item + `]}` }
 	for _, c := range []struct{ name, before, after string }{
 		{"many places", list(5000, "0"), list(5000, "1")},
-		{"long paths", fmt.Sprintf(`{"%s":[%s0]}`, strings.Repeat("k", 1<<17), strings.Repeat("0,", 99)), fmt.Sprintf(`{"%s":[%s1]}`, strings.Repeat("k", 1<<17), strings.Repeat("1,", 99))},
+		{"long paths", fmt.Sprintf(`{%q:[%s0]}`, strings.Repeat("k", 1<<17), strings.Repeat("0,", 99)), fmt.Sprintf(`{%q:[%s1]}`, strings.Repeat("k", 1<<17), strings.Repeat("1,", 99))},
 	} {
 		a, b := state(t, c.before), state(t, c.after)
 		diff := must(Difference(a, b))

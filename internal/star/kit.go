@@ -56,7 +56,7 @@ func (k *Kit) load(s agentbound.Source) error {
 	loaded := false
 	env["tool"] = starlark.NewBuiltin("tool", func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 		if loaded {
-			return nil, fmt.Errorf("tool(…) declares a tool while its file is loaded, not in a call")
+			return nil, errors.New("tool(…) declares a tool while its file is loaded, not in a call")
 		}
 		t, err := k.declare(s.Name, args, kwargs)
 		if err != nil {
@@ -397,7 +397,9 @@ func (t *tool) arguments(raw agentbound.Value) (*starlark.Dict, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := schema.Validate(toGo(v)); err != nil {
+	doc := toGo(v)
+	omitNone(t.params, doc)
+	if err := schema.Validate(doc); err != nil {
 		return nil, explain(err)
 	}
 	filled, err := fill(t.params, v)

@@ -120,7 +120,7 @@ func (p *Program) Crosses(ctx context.Context, env Env) ([]string, error) {
 	return texts, nil
 }
 
-// Cache keeps the most recently used programs.
+// Cache keeps the programs compiled last.
 type Cache struct {
 	size  int
 	mu    sync.Mutex

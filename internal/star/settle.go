@@ -125,7 +125,10 @@ func settleState(before State, work starlark.Value) (after State, changed []stri
 		before.nodes, before.bytes = b.nodes, b.most()
 	}
 	after = State{v: next, bytes: before.bytes + c.most(), nodes: before.nodes + c.nodes}
-	return after, changed, after.bound()
+	if err := after.bound(); err != nil {
+		return State{}, nil, err
+	}
+	return after, changed, nil
 }
 
 // difference gives the operations that turn the state before into the one after, where

@@ -83,7 +83,7 @@ func decode(v agentbound.Value) (x starlark.Value, nodes int, err error) {
 		return nil, 0, fmt.Errorf("not JSON: %w", err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, 0, fmt.Errorf("not JSON: more than one value")
+		return nil, 0, errors.New("not JSON: more than one value")
 	}
 	r := reader{}
 	if x, err = r.value(tree, 0); err != nil {
@@ -299,7 +299,7 @@ func (e *encoder) float(f float64) error {
 // string writes s quoted; the plain case is the common one, the rest is left to
 // encoding/json so that there is one rule for escapes.
 func (e *encoder) string(s string) {
-	for i := 0; i < len(s); i++ {
+	for i := range len(s) {
 		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= 0x7f {
 			e.buf = append(e.buf, agentbound.StringValue(valid(s))...)
 			return

@@ -57,7 +57,7 @@ func (c *check) stateTexts(side agentbound.Side) []string {
 
 var (
 	splitNames = regexp.MustCompile(`(?i)\b(?:harmful[ _-]?source|covert(?:ly)?[ _-]?malicious|easy[ _-]?benign|hard[ _-]?benign|hb[ _-]prohibited|cm[ _-]authori[sz]ed)\b` +
-		`|\b(?i:split|sibling|variant|label)\b\W{0,3}\b(?i:hs|cm|eb|hb)\b`)
+		`|\b(?:split|sibling|variant|label)\b\W{0,3}\b(?:hs|cm|eb|hb)\b`)
 	splitSlugs   = regexp.MustCompile(`\b(?:EB|HB|CM)\b|\bHS\b(?: (?:task|split|sibling|case|variant))`)
 	verdictNames = regexp.MustCompile(`(?i)\b(?:over[ _-]?refus\w+|helpfulness|unscored|crossed[ _]at|proposed[ _]at|evidence[ _]seen|forbidden (?:state|transition|predicate)s?|completion criteri\w+|success criteri\w+|safety score|utility score|ground truth)\b`)
 )

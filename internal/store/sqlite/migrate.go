@@ -43,7 +43,7 @@ func (s *Store) prepareFile(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("store %s: cannot be prepared: %w", s.path, err)
 	}
-	defer l.unlock()
+	defer func() { _ = l.unlock() }() // the lock ends with the process at the latest
 	if done, err := s.ready(ctx); done || err != nil {
 		return err
 	}

@@ -138,7 +138,10 @@ func (s *Store) Judges(ctx context.Context, run agentbound.RunID) ([]string, err
 		return nil, err
 	}
 	rows, err := s.stmts.judges.QueryContext(ctx, seq)
-	return collect(s, rows, err, func(rows *sql.Rows) (judge string, err error) { return judge, rows.Scan(&judge) })
+	return collect(s, rows, err, func(rows *sql.Rows) (judge string, err error) {
+		err = rows.Scan(&judge)
+		return judge, err
+	})
 }
 
 // Result implements store.Store. It reads in one transaction, so that trajectory
@@ -185,7 +188,8 @@ func (s *Store) Result(ctx context.Context, ref string) (r agentbound.Result, er
 		if err := rows.Scan(&text); err != nil {
 			return v, err
 		}
-		return v, json.Unmarshal(text, &v)
+		err = json.Unmarshal(text, &v)
+		return v, err
 	}); err != nil {
 		return agentbound.Result{}, fmt.Errorf("trial %s: verdicts: %w", r.Key, err)
 	}

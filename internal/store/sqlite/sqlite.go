@@ -105,7 +105,7 @@ func locate(path string, existing bool) (string, error) {
 		return "", fmt.Errorf("store %s: %w", path, err)
 	}
 	dir := filepath.Dir(abs)
-	switch info, err := os.Stat(dir); {
+	switch info, err := os.Stat(dir); { //nolint:gosec // the user names the store
 	case errors.Is(err, fs.ErrNotExist):
 		return "", fmt.Errorf("store %s: folder %s does not exist: create it (mkdir -p %q), or name another file with --store or AGENTBOUND_STORE: %w", path, dir, dir, fs.ErrNotExist)
 	case err != nil:
@@ -113,7 +113,7 @@ func locate(path string, existing bool) (string, error) {
 	case !info.IsDir():
 		return "", fmt.Errorf("store %s: %s is not a folder: name another file with --store or AGENTBOUND_STORE", path, dir)
 	}
-	switch info, err := os.Stat(abs); {
+	switch info, err := os.Stat(abs); { //nolint:gosec // the user names the store
 	case errors.Is(err, fs.ErrNotExist):
 		if existing {
 			return "", fmt.Errorf("store %s: there is no such file: make one with agentbound run, or name another with --store or AGENTBOUND_STORE: %w", path, fs.ErrNotExist)

@@ -17,7 +17,7 @@ type statements struct {
 	putAttempt, putTrajectory, clearVerdicts, putVerdict, putJudge *sql.Stmt
 
 	// on the read pool
-	suite, run, runs, runLike               *sql.Stmt
+	suite, runs, runLike                    *sql.Stmt
 	pending, progress, rows, judges         *sql.Stmt
 	trialLike, trajectory, verdicts, runSeq *sql.Stmt
 }

@@ -378,7 +378,8 @@ func testIteration(t *testing.T, s store.Store) {
 	check(t, create(ctx, s, "a", 0, n))
 	run := Plan("a").ID()
 	for range 50 { // breaking off leaves nothing behind
-		for range s.Pending(ctx, run, nil) {
+		for _, err := range s.Pending(ctx, run, nil) {
+			check(t, err)
 			break
 		}
 	}
