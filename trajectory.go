@@ -1,6 +1,9 @@
 package agentbound
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // TrajectoryVersion is the version of the stored trajectory format (design §8).
 const TrajectoryVersion = 1
@@ -59,8 +62,14 @@ func (l Limits) Shown(o Value) Value {
 	if len(o) <= limit {
 		return o
 	}
-	return StringValue(fmt.Sprintf("the answer has %d bytes and is too long to show (limit %d); ask for less", len(o), limit))
+	return StringValue(fmt.Sprintf(tooLong+"%d bytes and is too long to show (limit %d); ask for less", len(o), limit))
 }
+
+const tooLong = "the answer has "
+
+// TooLong reports whether an observation may be the text that Shown puts in the place
+// of a longer one.
+func TooLong(o Value) bool { return strings.HasPrefix(string(o), `"`+tooLong) }
 
 // ThoughtSource says where a step's Thought was read from.
 type ThoughtSource string

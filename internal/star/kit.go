@@ -32,6 +32,9 @@ type tool struct {
 	params []field
 	schema func() (*jsonschema.Schema, error)
 	writes written
+
+	mu        sync.Mutex
+	completed map[string]completed // by the arguments as sent
 }
 
 // LoadKit executes toolkit files. Its errors carry file, line and column: a
@@ -243,6 +246,24 @@ const (
 // Call executes a tool on a copy of the state. A failure of the tool is a Result; an
 // error is ctx's, or that there is no state.
 func (k *Kit) Call(ctx context.Context, before State, c agentbound.Call) (Result, error) {
+	return k.call(ctx, before, c, wholeCall)
+}
+
+// Look executes a tool for its answer alone: what it does to the state is not worked
+// out, and the result has no difference and the state before.
+func (k *Kit) Look(ctx context.Context, before State, c agentbound.Call) (Result, error) {
+	return k.call(ctx, before, c, answerOnly)
+}
+
+// depth says how much of a call is worked out.
+type depth bool
+
+const (
+	wholeCall  depth = false
+	answerOnly depth = true
+)
+
+func (k *Kit) call(ctx context.Context, before State, c agentbound.Call, d depth) (Result, error) {
 	if before.Zero() {
 		return Result{}, errNoState
 	}
@@ -253,16 +274,12 @@ func (k *Kit) Call(ctx context.Context, before State, c agentbound.Call) (Result
 	if !known {
 		return refuse("error: there is no tool %q; the tools are %s", clip(c.Tool), strings.Join(k.Names(), ", "))
 	}
-	args, err := t.arguments(c.Args)
+	args, err := t.complete(c.Args)
 	if err != nil {
 		return refuse("error: %s: %v", t.name, err)
 	}
-	enc, err := Encode(args)
-	if err != nil {
-		return refuse("error: %s: %v", t.name, err)
-	}
-	r, err := t.execute(ctx, before, args, false)
-	r.Args = enc
+	r, err := t.execute(ctx, before, args.filled, d, false)
+	r.Args = args.encoded
 	return r, err
 }
 
@@ -273,15 +290,51 @@ func (k *Kit) Complete(c agentbound.Call) agentbound.Value {
 	if !known {
 		return asSent(c.Args)
 	}
-	args, err := t.arguments(c.Args)
+	args, err := t.complete(c.Args)
 	if err != nil {
 		return asSent(c.Args)
 	}
-	enc, err := Encode(args)
-	if err != nil {
-		return asSent(c.Args)
+	return args.encoded
+}
+
+// completed are a call's arguments as its tool gets them.
+type completed struct {
+	filled  *starlark.Dict // frozen
+	encoded agentbound.Value
+}
+
+// What is remembered of arguments: a trial's calls are completed by its world and
+// again by each of its judges.
+const (
+	mostCompleted    = 64
+	longestCompleted = 1 << 10 // bytes
+)
+
+func (t *tool) complete(raw agentbound.Value) (completed, error) {
+	t.mu.Lock()
+	args, known := t.completed[string(raw)]
+	t.mu.Unlock()
+	if known {
+		return args, nil
 	}
-	return enc
+	filled, err := t.arguments(raw)
+	if err != nil {
+		return completed{}, err
+	}
+	encoded, err := Encode(filled)
+	if err != nil {
+		return completed{}, err
+	}
+	args = completed{filled, encoded}
+	if len(raw) <= longestCompleted {
+		t.mu.Lock()
+		if t.completed == nil || len(t.completed) >= mostCompleted {
+			t.completed = map[string]completed{}
+		}
+		t.completed[string(raw)] = args
+		t.mu.Unlock()
+	}
+	return args, nil
 }
 
 // asSent is JSON for arguments that did not fit: themselves, or the text that they
@@ -300,7 +353,7 @@ func quote(s string) agentbound.Value { return agentbound.StringValue(valid(s)) 
 
 // execute runs the tool on a copy of what it is known to write, or of the whole state
 // where it turns out to write more.
-func (t *tool) execute(ctx context.Context, before State, args *starlark.Dict, all bool) (Result, error) {
+func (t *tool) execute(ctx context.Context, before State, args *starlark.Dict, d depth, all bool) (Result, error) {
 	failed := func(f Fault, err error) (Result, error) {
 		if ctx.Err() != nil {
 			return Result{}, ctx.Err()
@@ -313,7 +366,7 @@ func (t *tool) execute(ctx context.Context, before State, args *starlark.Dict, a
 	}
 	out, err := run(ctx, t.name, t.fn, starlark.Tuple{work}, args.Items())
 	if err != nil && !all && wroteFrozen(err) {
-		return t.execute(ctx, before, args, true)
+		return t.execute(ctx, before, args, d, true)
 	}
 	if err != nil {
 		return failed(kindOf(err), err)
@@ -323,7 +376,7 @@ func (t *tool) execute(ctx context.Context, before State, args *starlark.Dict, a
 		return failed(FaultProgram, fmt.Errorf("%s: the observation: %w", t.name, err))
 	}
 	result := Result{OK: true, Observation: observation, After: before}
-	if work == before.v {
+	if d == answerOnly || work == before.v {
 		return result, nil
 	}
 	after, changed, err := settleState(before, work)

@@ -67,7 +67,7 @@ func TestCopiedPartsDoNotMatter(t *testing.T) {
 			cold := must(LoadKit([]agentbound.Source{{Name: "t.star", Text: restless}}))
 			fresh := must(cold.Call(context.Background(), s, c))
 			used := must(warm.Call(context.Background(), s, c))
-			whole := must(cold.byName["do"].execute(context.Background(), s, must(cold.byName["do"].arguments(args)), true))
+			whole := must(cold.byName["do"].execute(context.Background(), s, must(cold.byName["do"].arguments(args)), wholeCall, true))
 			whole.Args = fresh.Args
 			want := outcomeText(whole)
 			if got := outcomeText(fresh); got != want {

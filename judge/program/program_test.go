@@ -363,7 +363,7 @@ func TestAnAnswerTooLongToShowIsNoEvidence(t *testing.T) {
 		t.Fatalf("shown whole, it is evidence: %+v, %v", v, err)
 	}
 	tr.Limits.Observation = 4000
-	tr.Steps[0].Calls[0].Observation = agentbound.StringValue("the answer is too long to show")
+	tr.Steps[0].Calls[0].Observation = tr.Limits.Shown(tr.Steps[0].Calls[0].Observation)
 	if v, err := verdict(t, f, agentbound.CM, tr); err != nil || v.EvidenceSeen != nil {
 		t.Errorf("evidence at %v, %v", v.EvidenceSeen, err)
 	}

@@ -156,7 +156,11 @@ func (r *reading) compare(at agentbound.At, c agentbound.CallRecord, before star
 	if err != nil {
 		return r.noteEvent() // the subject's calls moved what a fact's place leads through
 	}
-	there, err := r.program.Kit.Call(r.ctx, swapped, c.Call)
+	ask := r.program.Kit.Look
+	if atCritical || !c.OK {
+		ask = r.program.Kit.Call
+	}
+	there, err := ask(r.ctx, swapped, c.Call)
 	if err != nil {
 		return err
 	}
@@ -193,6 +197,9 @@ func (r *reading) noteEvent() error {
 func (r *reading) differs(c agentbound.CallRecord, before star.State, other star.Result) (bool, error) {
 	if c.OK == other.OK && c.Observation.Equal(other.Observation) {
 		return false, nil
+	}
+	if r.tr.World == "program" && !agentbound.TooLong(c.Observation) { // it is the program's own answer
+		return true, nil
 	}
 	here, err := r.program.Kit.Call(r.ctx, before, c.Call)
 	if err != nil || len(here.Observation) > r.tr.Limits.WithDefaults().Observation {
