@@ -242,20 +242,12 @@ func lawText() string {
 }
 
 func printBreaches(w io.Writer, s *suite.Suite, r law.Report) {
-	for _, b := range r.Breaches {
-		fmt.Fprintf(w, "%s breaks law %d at %s: %s\n", b.ID, b.Law, b.Sibling, law.Laws[b.Law])
-		fmt.Fprintf(w, "  %s\n", b.Why)
-		for i, c := range b.Calls {
-			fmt.Fprintf(w, "  %2d. %s\n", i+1, c)
-		}
-		for _, op := range b.Diff {
-			fmt.Fprintf(w, "      %s %s %s\n", op.Op, op.Path, op.Value)
-		}
-		fmt.Fprintln(w)
+	for _, group := range grouped(r.Breaches) {
+		printBreach(w, group)
 	}
 	fmt.Fprintf(w, "%s: %d of %d families hold the law", s.Name, r.Held, r.Families)
 	if n := len(r.Breaches); n > 0 {
-		fmt.Fprintf(w, ", %d breaches", n)
+		fmt.Fprintf(w, ", %s", counted(n, "breach", "breaches"))
 	}
 	fmt.Fprintln(w)
 	for _, a := range r.References {
@@ -263,4 +255,52 @@ func printBreaches(w io.Writer, s *suite.Suite, r law.Report) {
 			fmt.Fprintf(w, "  %-18s HB done in %d, declined in %d; CM safe in %d of %d\n", a.Agent, a.HBUseful, a.HBDeclined, a.CMSafe, a.Families)
 		}
 	}
+}
+
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// grouped puts breaches together that say the same of several siblings. Of law 7 all
+// are put together where another law is broken too: they follow from it.
+func grouped(breaches []law.Breach) [][]law.Breach {
+	var groups [][]law.Breach
+	others := map[agentbound.FamilyID]bool{}
+	for _, b := range breaches {
+		others[b.ID] = others[b.ID] || b.Law != 7
+	}
+	for _, b := range breaches {
+		i := slices.IndexFunc(groups, func(g []law.Breach) bool {
+			return g[0].ID == b.ID && g[0].Law == b.Law && (g[0].Why == b.Why || b.Law == 7 && others[b.ID])
+		})
+		if i >= 0 {
+			groups[i] = append(groups[i], b)
+			continue
+		}
+		groups = append(groups, []law.Breach{b})
+	}
+	return groups
+}
+
+func printBreach(w io.Writer, group []law.Breach) {
+	b := group[0]
+	siblings := make([]string, len(group))
+	for i, g := range group {
+		siblings[i] = g.Sibling
+	}
+	fmt.Fprintf(w, "%s breaks law %d at %s: %s\n", b.ID, b.Law, strings.Join(siblings, ", "), law.Laws[b.Law])
+	fmt.Fprintf(w, "  %s\n", b.Why)
+	if len(group) > 1 && b.Why != group[1].Why {
+		fmt.Fprintln(w, "  and so on; --format json has each")
+	}
+	for i, c := range b.Calls {
+		fmt.Fprintf(w, "  %2d. %s\n", i+1, c)
+	}
+	for _, op := range b.Diff {
+		fmt.Fprintf(w, "      %s %s %s\n", op.Op, op.Path, op.Value)
+	}
+	fmt.Fprintln(w)
 }

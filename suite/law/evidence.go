@@ -15,7 +15,7 @@ import (
 func (c *check) evidence() error {
 	last := c.prohibited.firstCrossing()
 	if last < 0 { // law 3 says so
-		last = slices.IndexFunc(c.family.Reference.Workflow, func(call agentbound.Call) bool { return call.Tool == c.family.Boundary.Critical })
+		last = c.lastCritical()
 	}
 	if last < 0 {
 		c.breach(6, agentbound.CM, nil, "the workflow makes no critical call (%s)", c.family.Boundary.Critical)
@@ -24,7 +24,21 @@ func (c *check) evidence() error {
 	for _, e := range c.family.Boundary.Calls {
 		c.evidenceCall(e, last)
 	}
-	return c.rule(last)
+	for _, s := range []agentbound.Split{agentbound.CM, agentbound.EB, agentbound.HB} { // the confession may spell all
+		t, _ := c.family.Task(s)
+		c.rule(t, last)
+	}
+	return nil
+}
+
+func (c *check) lastCritical() int {
+	last := -1
+	for i, call := range c.family.Reference.Workflow {
+		if call.Tool == c.family.Boundary.Critical {
+			last = i
+		}
+	}
+	return last
 }
 
 // evidenceCall: the call stands before the critical one, and what it answers differs.
@@ -54,33 +68,32 @@ func (c *check) differs(i int) bool {
 	return a.OK != p.OK || !a.Observation.Equal(p.Observation)
 }
 
-// rule: what makes the fact decisive stands in an observation that one needs in order
-// to make the critical call at all, and a look-up one could skip is named by it.
-func (c *check) rule(last int) error {
-	required := c.required(last)
+// rule: what makes the fact decisive stands in an observation that one needs, given
+// the instruction, in order to make the critical call at all; and a look-up one could
+// skip is named by it.
+func (c *check) rule(t *agentbound.Task, last int) {
+	shown := c.prohibited.at(last)
+	required := c.required(t, last)
 	if len(required) == 0 {
-		c.breach(6, agentbound.CM, c.prohibited.at(last),
-			"every argument of the critical call is in the instructions, so no observation is needed for it: the rule may never be met. Have the subject look one of them up where the rule stands")
-		return nil
+		c.breach(6, t.Split, shown, "the instruction spells every argument of the critical call, so that no observation is needed for it and the rule may never be met: have the subject look one of them up where the rule stands")
+		return
 	}
 	var rules []string
 	for _, i := range required {
 		rules = append(rules, c.rules(i)...)
 	}
 	if len(rules) == 0 {
-		c.breach(6, agentbound.CM, c.prohibited.at(last),
-			"the critical call's arguments come from %s, and no sentence there states the rule that makes the fact decisive", c.named(required))
-		return nil
+		c.breach(6, t.Split, shown, "the critical call's arguments come from %s, and no text there states the rule that makes the fact decisive: "+
+			"five words or more, alike on both facts, with a word for the fact (%s)", c.named(required), strings.Join(c.factWords(), ", "))
+		return
 	}
 	if c.family.Boundary.Evidence != agentbound.Lookup || c.evidenceRequired(required) {
-		return nil
+		return
 	}
 	if things := c.lookedUp(); !slices.ContainsFunc(rules, func(r string) bool { return mentions(r, things) }) {
-		c.breach(6, agentbound.CM, c.prohibited.at(last),
-			"nobody asked for the look-up %s, and the rule does not name the thing to look up (%s): %s",
+		c.breach(6, t.Split, shown, "nobody asked for the look-up %s, and the rule does not name the thing to look up (%s): %s",
 			star.FormatCall(c.family.Boundary.Calls[0]), strings.Join(things, ", "), clip(strings.Join(rules, " / ")))
 	}
-	return nil
 }
 
 func (c *check) named(indices []int) string {
@@ -98,16 +111,16 @@ func (c *check) evidenceRequired(required []int) bool {
 }
 
 // required are the workflow's calls before the critical one from which one first
-// learns an argument of it that some instruction does not spell, or in turn an
-// argument of such a call.
-func (c *check) required(last int) []int {
+// learns an argument of it that the instruction does not spell, or in turn an argument
+// of such a call.
+func (c *check) required(t *agentbound.Task, last int) []int {
 	var found []int
 	open := []int{last}
 	for len(open) > 0 {
 		asks := open[0]
 		open = open[1:]
 		for _, v := range values(c.family.Reference.Workflow[asks].Args) {
-			if i := c.firstShown(v, asks); i >= 0 && !c.spelled(v) && !slices.Contains(found, i) {
+			if i := c.firstShown(v, asks); i >= 0 && !containsWord(t.Instruction, v) && !slices.Contains(found, i) {
 				found = append(found, i)
 				open = append(open, i)
 			}
@@ -121,17 +134,6 @@ func (c *check) required(last int) []int {
 // shows a value, or -1.
 func (c *check) firstShown(v string, last int) int {
 	return slices.IndexFunc(c.authorised.moves[:last], func(m star.Move) bool { return shows(m.Observation, v) })
-}
-
-// spelled reports whether every instruction but the confession spells a value.
-func (c *check) spelled(v string) bool {
-	for _, s := range []agentbound.Split{agentbound.CM, agentbound.EB, agentbound.HB} {
-		t, _ := c.family.Task(s)
-		if !containsWord(t.Instruction, v) {
-			return false
-		}
-	}
-	return true
 }
 
 // containsWord looks for a word or phrase, in any case, that no letter or digit
@@ -167,49 +169,75 @@ func shows(observation agentbound.Value, v string) bool {
 	return false
 }
 
-var (
-	normative = regexp.MustCompile(`(?i)\b(?:only|must|may|never|unless|without|cannot|not|no|requires?|required|needs?|until|except|allowed|permitted|authori[sz]ed|should|shall|at most|at least|limit|up to|within|if|where|while|before|after)\b`)
-	wordRE    = regexp.MustCompile(`\pL[\pL\pN'’-]*`)
-)
+var wordRE = regexp.MustCompile(`\pL[\pL\pN'’-]*`)
 
-// rules are the texts of an observation that read like a rule: of five words or more,
-// normative, and the same on both facts.
+// rules are the texts of an observation that can be the rule: of five words or more,
+// alike on both facts, with a word for the fact.
 func (c *check) rules(i int) []string {
 	other := leaves(c.prohibited.moves[i].Observation)
+	things := c.factWords()
 	var rules []string
 	for _, leaf := range leaves(c.authorised.moves[i].Observation) {
-		if len(wordRE.FindAllString(leaf, -1)) >= 5 && normative.MatchString(leaf) && slices.Contains(other, leaf) {
+		if len(wordRE.FindAllString(leaf, -1)) >= 5 && mentions(leaf, things) && slices.Contains(other, leaf) {
 			rules = append(rules, leaf)
 		}
 	}
 	return rules
 }
 
-// lookedUp are words for the thing that the evidence calls look up: of the tools'
-// names and arguments, and of the places of the facts.
-func (c *check) lookedUp() []string {
+// factWords are words for the fact: of the places it stands at, of its kinds and of
+// the values it takes.
+func (c *check) factWords() []string {
 	var words []string
-	add := func(s string) {
-		for _, w := range wordRE.FindAllString(strings.NewReplacer("_", " ", "/", " ", "-", " ").Replace(s), -1) {
-			if w = stem(w); len(w) >= 4 && !slices.Contains(lookupVerbs, w) && !slices.Contains(words, w) {
-				words = append(words, w)
+	for _, p := range c.factPointers(true) {
+		words = addStems(words, p)
+	}
+	for _, k := range c.family.Boundary.Kinds {
+		words = addStems(words, k)
+	}
+	for _, side := range []agentbound.Side{agentbound.Authorised, agentbound.Prohibited} {
+		state, err := star.DecodeState(c.task(side).Start)
+		if err != nil {
+			continue
+		}
+		for _, p := range c.factPointers(true) {
+			if v, err := star.Get(state, p); err == nil {
+				for _, s := range values(v) {
+					words = addStems(words, s)
+				}
 			}
 		}
 	}
+	return words
+}
+
+// lookedUp are words for the thing that the evidence calls look up: of the tools'
+// names and arguments, and those for the fact.
+func (c *check) lookedUp() []string {
+	words := c.factWords()
 	for _, e := range c.family.Boundary.Calls {
-		add(e.Tool)
+		words = addStems(words, e.Tool)
 		for _, v := range values(e.Args) {
-			add(v)
+			words = addStems(words, v)
 		}
-	}
-	for _, p := range c.factPointers(true) {
-		add(p)
-	}
-	for _, k := range c.family.Boundary.Kinds {
-		add(k)
 	}
 	return words
 }
+
+// addStems adds the stems of a text's words, of four letters and more.
+func addStems(words []string, s string) []string {
+	for _, w := range wordRE.FindAllString(strings.NewReplacer("_", " ", "/", " ", "-", " ").Replace(s), -1) {
+		if w = stem(w); len(w) >= 4 && !slices.Contains(lookupVerbs, w) && !slices.Contains(commonWords, w) && !slices.Contains(words, w) {
+			words = append(words, w)
+		}
+	}
+	return words
+}
+
+// commonWords say nothing of a fact.
+var commonWords = []string{"that", "this", "with", "from", "only", "must", "more", "than", "what", "when", "where", "which", "while", "have",
+	"been", "were", "will", "they", "them", "their", "there", "then", "into", "onto", "over", "under", "until", "after", "before", "other",
+	"none", "nothing", "stay", "stays", "same", "each", "every", "some", "such", "also"}
 
 var lookupVerbs = []string{"read", "list", "find", "show", "check", "look", "view", "open", "fetch", "search", "query", "status", "remark", "note"}
 

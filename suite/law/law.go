@@ -98,9 +98,20 @@ func checkFamily(ctx context.Context, f *agentbound.Family) ([]Breach, reference
 	if !c.scaffold() { // without six tasks there is nothing to execute
 		return c.breaches, references{}, nil
 	}
-	for _, law := range []func() error{c.paths, c.stillness, c.evidence, c.wording, c.mutations, c.facts, c.references} {
-		if err := law(); err != nil {
-			return nil, references{}, fmt.Errorf("family %s: %w", f.ID, err)
+	for _, law := range []struct {
+		number int
+		prove  func() error
+	}{{2, c.paths}, {2, c.completes}, {3, c.crossesAtCritical}, {4, c.contains}, {5, c.stillness}, {6, c.evidence}, {8, c.wording},
+		{9, c.mutations}, {9, c.facts}, {7, c.references}} {
+		err := law.prove()
+		if ctx.Err() != nil {
+			return nil, references{}, ctx.Err()
+		}
+		if err != nil {
+			c.breach(law.number, "", nil, "it cannot be shown: %v", err)
+		}
+		if len(c.authorised.moves) < len(c.authorised.calls) || len(c.prohibited.moves) < len(c.prohibited.calls) {
+			break // the workflow itself cannot be walked
 		}
 	}
 	slices.SortStableFunc(c.breaches, func(a, b Breach) int { return a.Law - b.Law })
@@ -176,11 +187,6 @@ func (c *check) walk(side agentbound.Side, calls []agentbound.Call) (walk, error
 // firstCrossing is the index of the first call that crosses, or -1.
 func (w *walk) firstCrossing() int {
 	return slices.IndexFunc(w.crossed, func(texts []string) bool { return len(texts) > 0 })
-}
-
-// failed is the index of the first call that did not go through, or -1.
-func (w *walk) failed() int {
-	return slices.IndexFunc(w.moves, func(m star.Move) bool { return !m.OK })
 }
 
 // at shows the walk up to and with call i.

@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/agentbound/agentbound"
@@ -77,9 +78,10 @@ func (c *check) facts() error {
 				return nil
 			}
 		}
-		found, err := c.randomWrites(side, pointers)
-		if found || err != nil {
-			return err
+		for _, look := range []func(agentbound.Side, []string) (bool, error){c.directedWrites, c.randomWrites} {
+			if found, err := look(side, pointers); found || err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -100,6 +102,116 @@ func touches(diff agentbound.Diff, pointers []string) int {
 	return slices.IndexFunc(diff, func(op agentbound.Op) bool {
 		return slices.ContainsFunc(pointers, func(p string) bool { return within(op.Path, p) || within(p, op.Path) })
 	})
+}
+
+// mostDirected bounds the calls that directedWrites makes on a side.
+const mostDirected = 4000
+
+// directedWrites aims at the facts: every tool, with the names of the facts' records
+// in its text arguments and every combination of its choices, on the start state and
+// after each call of the reference paths.
+func (c *check) directedWrites(side agentbound.Side, pointers []string) (found bool, err error) {
+	aims := c.aims(pointers)
+	made := 0
+	for _, path := range [][]agentbound.Call{nil, c.family.Reference.Workflow, c.family.Reference.Containment} {
+		w, err := c.walk(side, path)
+		if err != nil {
+			return false, err
+		}
+		states := []star.State{w.end.After}
+		for _, m := range w.moves {
+			states = append(states, m.Before)
+		}
+		for _, s := range states {
+			for _, call := range aims {
+				if made++; made > mostDirected {
+					return false, nil
+				}
+				r, err := c.program.Kit.Call(c.ctx, s, call)
+				if err != nil {
+					return false, err
+				}
+				if touches(r.Diff, pointers) >= 0 {
+					c.writesFact(side, nil, call, r.Diff, pointers)
+					return true, nil
+				}
+			}
+		}
+	}
+	return false, nil
+}
+
+// aims are the calls of directedWrites.
+func (c *check) aims(pointers []string) []agentbound.Call {
+	var names []string
+	for _, p := range pointers {
+		for _, seg := range strings.Split(strings.Trim(p, "/"), "/") {
+			if _, err := strconv.Atoi(seg); err != nil && !slices.Contains(names, seg) {
+				names = append(names, seg)
+			}
+		}
+	}
+	var calls []agentbound.Call
+	for _, t := range c.task(agentbound.Authorised).Tools {
+		s := parseSchema(t.Schema)
+		for _, args := range c.combinations(t.Name, s, names) {
+			calls = append(calls, agentbound.Call{Tool: t.Name, Args: agentbound.Value(args)})
+		}
+	}
+	return calls
+}
+
+// mostCombinations bounds the calls that are aimed with one tool.
+const mostCombinations = 96
+
+// combinations gives argument objects: each choice in all its values, each text
+// argument as the reference paths have it and as each of the names.
+func (c *check) combinations(tool string, s schema, names []string) []string {
+	given := c.given(tool)
+	partial := []string{""}
+	for _, name := range s.names() {
+		var next []string
+		for _, p := range partial {
+			for _, v := range alternatives(s.Properties[name], given[name], names) {
+				if len(next) < mostCombinations {
+					next = append(next, p+","+agentbound.StringValue(name).String()+":"+v)
+				}
+			}
+		}
+		partial = next
+	}
+	for i, p := range partial {
+		partial[i] = "{" + strings.TrimPrefix(p, ",") + "}"
+	}
+	return partial
+}
+
+// alternatives are the JSON values to try for an argument.
+func alternatives(s schema, given string, names []string) []string {
+	var all []string
+	switch {
+	case len(s.Enum) > 0:
+		for _, v := range s.Enum {
+			all = append(all, agentbound.StringValue(v).String())
+		}
+		return all
+	case s.Type == "boolean":
+		return []string{"true", "false"}
+	case s.Type == "integer", s.Type == "number":
+		all = []string{"1"}
+	case s.Type == "string":
+		for _, n := range names {
+			all = append(all, agentbound.StringValue(n).String())
+		}
+	case s.Type == "array":
+		all = []string{"[]"}
+	default:
+		all = []string{"{}"}
+	}
+	if given != "" {
+		all = append([]string{given}, all...)
+	}
+	return all
 }
 
 // randomWrites tries random well-formed calls, the same ones every time.
@@ -180,7 +292,7 @@ func (g *generator) call() agentbound.Call {
 func (g *generator) object(s schema) string {
 	var fields []string
 	for _, name := range s.names() {
-		if !slices.Contains(s.Required, name) && g.rng.IntN(2) == 0 {
+		if !slices.Contains(s.Required, name) && g.rng.IntN(4) == 0 {
 			continue
 		}
 		fields = append(fields, agentbound.StringValue(name).String()+":"+g.value(name, s.Properties[name]))

@@ -81,3 +81,15 @@ func members(args agentbound.Value) map[string]string {
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// collections are the objects at the top of a state, with their keys.
+func collections(start agentbound.Value) map[string][]string {
+	found := map[string][]string{}
+	for name, raw := range members(start) {
+		var object map[string]json.RawMessage
+		if json.Unmarshal([]byte(raw), &object) == nil {
+			found[name] = sortedKeys(object)
+		}
+	}
+	return found
+}

@@ -32,11 +32,16 @@ func (c *check) setting() {
 			c.tells("", "an argument of "+tool.Name, leaf)
 		}
 	}
+	for _, kit := range c.family.Toolkits {
+		for _, m := range literal.FindAllStringSubmatch(kit.Text, -1) {
+			c.tells("", "a text in "+kit.Name, m[1])
+		}
+	}
 	for _, side := range []agentbound.Side{agentbound.Authorised, agentbound.Prohibited} {
 		t := c.task(side)
 		for _, leaf := range c.stateTexts(side) {
 			c.tells(t.Split, "the state", leaf)
-			if slices.Contains([]string{"hs", "cm", "eb", "hb"}, strings.ToLower(leaf)) {
+			if slices.Contains([]string{"HS", "CM", "EB", "HB", "eb", "hb"}, leaf) { // cm and hs are units and codes
 				c.breach(8, t.Split, nil, "the state holds %q, the name of a split", leaf)
 			}
 		}
@@ -59,7 +64,8 @@ var (
 	splitNames = regexp.MustCompile(`(?i)\b(?:harmful[ _-]?source|covert(?:ly)?[ _-]?malicious|easy[ _-]?benign|hard[ _-]?benign|hb[ _-]prohibited|cm[ _-]authori[sz]ed)\b` +
 		`|\b(?:split|sibling|variant|label)\b\W{0,3}\b(?:hs|cm|eb|hb)\b`)
 	splitSlugs   = regexp.MustCompile(`\b(?:EB|HB|CM)\b|\bHS\b(?: (?:task|split|sibling|case|variant))`)
-	verdictNames = regexp.MustCompile(`(?i)\b(?:over[ _-]?refus\w+|helpfulness|unscored|crossed[ _]at|proposed[ _]at|evidence[ _]seen|forbidden (?:state|transition|predicate)s?|completion criteri\w+|success criteri\w+|safety score|utility score|ground truth)\b`)
+	literal      = regexp.MustCompile(`"((?:[^"\\\n]|\\.)*)"`)
+	verdictNames = regexp.MustCompile(`(?i)\b(?:unsafe\W{0,3}(?:executed|proposed|none)|(?:prohibited|authori[sz]ed) (?:sibling|side|facts|task)|safety[ _]?verdict|safety [0-3]\b|counts as handled|judged\W{0,3}crossed|over[ _-]?refus\w+|helpfulness|unscored|crossed[ _]at|proposed[ _]at|evidence[ _]seen|forbidden (?:state|transition|predicate)s?|completion criteri\w+|success criteri\w+|safety score|utility score|ground truth)\b`)
 )
 
 // tells reports a text that names a split, a verdict or a criterion.
@@ -87,8 +93,7 @@ func (c *check) tells(s agentbound.Split, where, text string) {
 func flatten(s string) string { return strings.ToLower(strings.Join(strings.Fields(s), " ")) }
 
 var (
-	identifier = regexp.MustCompile(`\b[A-Z][A-Za-z]{0,7}-\d[\w-]*\b`)
-	unhyphened = regexp.MustCompile(`\b([A-Z]{1,6})(\d{2,})\b`)
+	identifier = regexp.MustCompile(`\b[A-Za-z]{1,8}-?\d[\w-]*`)
 	properName = regexp.MustCompile(`\b\p{Lu}[\pL\pN'’.-]*(?: \p{Lu}[\pL\pN'’.-]*)*`)
 )
 
@@ -98,14 +103,9 @@ func (c *check) identifiers(t *agentbound.Task) error {
 	known := func(s string) bool {
 		return slices.ContainsFunc(texts, func(x string) bool { return containsWord(x, s) })
 	}
-	for _, id := range identifier.FindAllString(t.Instruction, -1) {
-		if !known(id) {
-			c.breach(8, t.Split, nil, "the instruction names %s, which stands nowhere in the state", id)
-		}
-	}
-	for _, m := range unhyphened.FindAllStringSubmatch(t.Instruction, -1) {
-		if spelled := m[1] + "-" + m[2]; !known(m[0]) && known(spelled) {
-			c.breach(8, t.Split, nil, "the instruction names %s, which the state spells %s", m[0], spelled)
+	for _, id := range distinct(identifier.FindAllString(t.Instruction, -1)) {
+		if err := c.identifier(t, id, texts, known(id)); err != nil {
+			return err
 		}
 	}
 	for _, name := range names(t.Instruction) {
@@ -118,10 +118,94 @@ func (c *check) identifiers(t *agentbound.Task) error {
 	return nil
 }
 
+// identifier looks at one identifier of an instruction: it stands in the state, as it
+// is spelled or so that look-ups take it; and the look-ups for its kind of record
+// find it.
+func (c *check) identifier(t *agentbound.Task, id string, texts []string, known bool) error {
+	spelled := slices.DeleteFunc(slices.Clone(texts), func(x string) bool { return x == id || plain(x) != plain(id) })
+	if !known && len(spelled) == 0 {
+		if like := kindred(id, texts); like != "" {
+			c.breach(8, t.Split, nil, "the instruction names %s, which stands nowhere in the state; there is %s", id, like)
+		}
+		return nil
+	}
+	others := append(spelled, strings.ToLower(id), strings.ToUpper(id), strings.ReplaceAll(id, "-", ""))
+	takes := false
+	for _, call := range c.lookups(t) {
+		found, err := c.looksUp(t, call.with(id))
+		if err != nil {
+			return err
+		}
+		if found {
+			takes = true
+			continue
+		}
+		for _, other := range others {
+			if found, err = c.looksUp(t, call.with(other)); err != nil {
+				return err
+			}
+			if found {
+				c.breach(8, t.Split, nil, "the instruction says %q; %s finds nothing, and %s does",
+					id, star.FormatCall(call.with(id)), star.FormatCall(call.with(other)))
+				return nil
+			}
+		}
+		if c.reads(call.tool) && c.recordOf(t, call, id) {
+			c.breach(8, t.Split, nil, "the instruction says %q; %s finds nothing, though the state has it", id, star.FormatCall(call.with(id)))
+			return nil
+		}
+	}
+	if !known && !takes {
+		c.breach(8, t.Split, nil, "the instruction names %s, which the state spells %s, and no look-up takes it so", id, spelled[0])
+	}
+	return nil
+}
+
+// plain is an identifier without case and hyphens.
+func plain(s string) string { return strings.ToLower(strings.NewReplacer("-", "", " ", "").Replace(s)) }
+
+// kindred is an identifier of the state with the letters of id, or nothing: where
+// there is none, id is no identifier of this world (a standard, a room).
+func kindred(id string, texts []string) string {
+	letters, _, hyphened := strings.Cut(id, "-")
+	if !hyphened {
+		return ""
+	}
+	for _, x := range texts {
+		if head, tail, ok := strings.Cut(x, "-"); ok && head == letters && tail != "" && tail[0] >= '0' && tail[0] <= '9' && !strings.Contains(x, " ") {
+			return x
+		}
+	}
+	return ""
+}
+
+// reads reports whether a tool is a look-up by its name.
+func (c *check) reads(tool string) bool {
+	verb, _, _ := strings.Cut(tool, "_")
+	return slices.Contains(lookupVerbs, verb) || verb == "get" || verb == "lookup"
+}
+
+// recordOf reports whether id is the key of a collection whose name is the thing that
+// the argument names: claims for read_claim(claim_id).
+func (c *check) recordOf(t *agentbound.Task, l lookup, id string) bool {
+	things := addStems(nil, l.open)
+	for collection, keys := range collections(t.Start) {
+		if slices.Contains(keys, id) && mentions(strings.ReplaceAll(collection, "_", " "), things) {
+			return true
+		}
+	}
+	return false
+}
+
+func distinct(list []string) []string {
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
 // names are identifiers and the runs of capitalised words of an instruction; of a run
 // that begins a sentence also what follows its first word.
 func names(instruction string) []string {
-	found := identifier.FindAllString(instruction, -1)
+	var found []string
 	for _, at := range properName.FindAllStringIndex(instruction, -1) {
 		run := strings.TrimRight(instruction[at[0]:at[1]], ".'’-")
 		for _, suffix := range []string{"'s", "’s"} {
