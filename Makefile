@@ -1,7 +1,7 @@
 # make demo and make test need Go 1.26 or later and nothing else.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-race lint fmt bench fuzz cover vuln clean go-version
+.PHONY: help demo build examples test test-race lint fmt bench fuzz cover vuln clean go-version
 
 FUZZTIME ?= 10s
 TOOLBIN  ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/agentbound/tools-$(shell cksum <tools/go.sum | cut -d' ' -f1)
@@ -22,6 +22,15 @@ test: go-version ## gofmt, go vet and all tests; ends with how many passed
 	bin/testsum ./...
 
 # The packages that start goroutines or import sync; the others would only be slow.
+EXAMPLES := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/agentbound/examples
+
+examples: $(EXAMPLES)/node_modules/.package-lock.json ## the compiler that tests of the TypeScript example need on Node before 22.18
+
+$(EXAMPLES)/node_modules/.package-lock.json: examples/exec/package.json examples/exec/package-lock.json
+	mkdir -p $(EXAMPLES)
+	cp $^ $(EXAMPLES)
+	npm ci --prefix $(EXAMPLES) --no-audit --no-fund
+
 test-race: go-version ## tests of the concurrent packages under the race detector (needs a C compiler)
 	@packages=$$(grep -rlE '^[[:space:]]+go [a-zA-Z]|"(golang.org/x/)?sync[/"]' --include '*.go' --exclude-dir tools . | sed "s,/[^/]*$$,," | sort -u); \
 	if [ -z "$$packages" ]; then echo 'no package is concurrent yet'; exit 0; fi; \

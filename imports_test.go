@@ -38,6 +38,7 @@ var rooms = []room{
 	{"intervene", port, "", ""},
 	{"episode", part, "world intervene", ""},
 	{"agent", port, "episode", ""},
+	{"agent/exec", adapter, "agent episode", ""},
 	{"agent/reference", adapter, "agent episode world", ""},
 	{"judge", port, "", ""},
 	{"judge/judgetest", contract, "judge internal/familytest", "github.com/google/go-cmp"},
@@ -50,7 +51,7 @@ var rooms = []room{
 	{"internal/report", composition, "metric internal/store", "github.com/mattn/go-runewidth"},
 	{"internal/familytest", part, "internal/star suite suites", ""},
 	{"suite/law", composition, "internal/run world/program agent/reference judge judge/program internal/star", ""},
-	{"cmd/agentbound", wiring, "suite suites suite/law agent agent/reference world world/program intervene judge judge/program internal/star internal/store internal/store/sqlite internal/run internal/report",
+	{"cmd/agentbound", wiring, "suite suites suite/law agent agent/exec agent/reference world world/program intervene judge judge/program internal/star internal/store internal/store/sqlite internal/run internal/report",
 		"github.com/spf13/cobra github.com/vbauerster/mpb github.com/mattn/go-isatty github.com/goccy/go-yaml"},
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	agentexec "github.com/agentbound/agentbound/agent/exec"
 	"github.com/agentbound/agentbound/agent/reference"
 )
 
@@ -63,5 +64,8 @@ func agentRows() ([]agentRow, error) {
 		ref := a.Ref()
 		rows = append(rows, agentRow{Name: ref.Name, Kind: ref.Kind, Needs: []string{}, Privileged: ref.Privileged, About: reference.About(name)})
 	}
-	return rows, nil
+	return append(rows, agentRow{
+		Name: "exec:COMMAND", Kind: "exec", Protocol: fmt.Sprintf("json-lines/%d", agentexec.Version), Needs: []string{"a program"},
+		About: "any program over JSON lines, see docs/exec.md",
+	}), nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/mattn/go-isatty"
 
 	"github.com/agentbound/agentbound/agent"
+	agentexec "github.com/agentbound/agentbound/agent/exec"
 	"github.com/agentbound/agentbound/agent/reference"
 	"github.com/agentbound/agentbound/internal/star"
 	"github.com/agentbound/agentbound/internal/store"
@@ -27,13 +28,20 @@ type rooms struct{ cache *star.Cache }
 
 func newRooms() rooms { return rooms{star.NewCache(0)} }
 
+// execEnv names the variables that exec agents are given beside the allow-list.
+const execEnv = "AGENTBOUND_EXEC_ENV"
+
 // agent resolves what --agent names.
-func (r rooms) agent(spec string) (agent.Agent, error) {
-	name, ok := strings.CutPrefix(spec, "reference:")
-	if !ok {
-		return nil, usage("agent %q is not known; accepted: reference:%s; see: agentbound agents", spec, strings.Join(reference.Names(), ", reference:"))
+func (r rooms) agent(spec string) (a agent.Agent, err error) {
+	switch kind, rest, _ := strings.Cut(spec, ":"); kind {
+	case "reference":
+		a, err = reference.New(rest, programworld.Worlds{Cache: r.cache})
+	case "exec":
+		names := strings.FieldsFunc(os.Getenv(execEnv), func(c rune) bool { return c == ',' || c == ' ' })
+		a, err = agentexec.New(rest, agentexec.Options{Env: names})
+	default:
+		return nil, usage("agent %q is not known; accepted: reference:NAME, exec:COMMAND; see: agentbound agents", spec)
 	}
-	a, err := reference.New(name, programworld.Worlds{Cache: r.cache})
 	if err != nil {
 		return nil, usage("agent %q: %w", spec, err)
 	}

@@ -1,0 +1,5 @@
+package exec_test
+
+import osexec "os/exec"
+
+func apart(*osexec.Cmd) {}
