@@ -58,7 +58,7 @@ func BenchmarkSplit(b *testing.B) {
 		b.Fatal(err)
 	}
 	rooms := newRooms()
-	a, err := rooms.agent("reference:comply")
+	a, err := rooms.agent("reference:comply", asking{})
 	if err != nil {
 		b.Fatal(err)
 	}

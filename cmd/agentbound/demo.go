@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,7 @@ import (
 	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/agent/reference"
 	"github.com/agentbound/agentbound/internal/report"
+	"github.com/agentbound/agentbound/internal/store"
 	"github.com/agentbound/agentbound/suites"
 )
 
@@ -28,7 +30,7 @@ func newDemo(io stdio) *cobra.Command {
 	return cmd
 }
 
-func demo(ctx context.Context, io stdio, path string) (err error) {
+func demo(ctx context.Context, std stdio, path string) (err error) {
 	s, err := loadSuite(suites.Default)
 	if err != nil {
 		return err
@@ -46,7 +48,7 @@ func demo(ctx context.Context, io stdio, path string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	ids := stdio{in: io.in, out: io.err, err: io.err} // the table is the result, ids are not
+	ids := stdio{in: std.in, out: std.err, err: std.err} // the table is the result, ids are not
 	if err := runAll(ctx, ids, db, s, all, 0); err != nil {
 		return err
 	}
@@ -62,14 +64,29 @@ func demo(ctx context.Context, io stdio, path string) (err error) {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(io.out)
-	if err := rep.Write(io.out, report.Table, report.WriteOptions{Color: colour(io.out)}); err != nil {
+	fmt.Fprintln(std.out)
+	if err := rep.Write(std.out, report.Table, report.WriteOptions{Color: colour(std.out)}); err != nil {
 		return err
 	}
 	where, err := filepath.Abs(path)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(io.out, "\nThe store is %s. Go on with:\n  agentbound report --store %[1]s --format json\n  agentbound suite show %s\n", where, s.Families[0].ID)
+	folder := filepath.Join(filepath.Dir(where), "agentbound-report")
+	page, err := demoPage(ctx, db, rep, folder)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(std.out, "\nThe page with figures, failures and trials is %s; the figures are beside it.\n", page)
+	fmt.Fprintf(std.out, "The store is %s. Go on with:\n  agentbound report --store %[1]s --format json\n  agentbound suite show %s\n", where, s.Families[0].ID)
 	return nil
+}
+
+// demoPage writes page and figures into a folder.
+func demoPage(ctx context.Context, db store.Store, rep *report.Report, folder string) (page string, err error) {
+	if _, err := rep.WriteFigures(folder); err != nil {
+		return "", err
+	}
+	page = filepath.Join(folder, "report.html")
+	return page, report.WriteFile(page, func(w io.Writer) error { return rep.WriteHTML(ctx, w, db, report.PageOptions{}) })
 }

@@ -36,6 +36,12 @@ type request struct {
 	MaxSteps int      `yaml:"max_steps"`
 	Timeout  string   `yaml:"timeout"`
 	Seed     uint64   `yaml:"seed"`
+
+	// Of model agents.
+	Form        string `yaml:"form"`        // native (default) or react
+	Temperature string `yaml:"temperature"` // empty: the provider's own
+	MaxTokens   int    `yaml:"max_tokens"`  // of one turn; 0: the provider's own
+	PerCall     string `yaml:"per_call"`    // time for one attempt at a model call
 }
 
 // stochasticRepeats is how often an agent that samples meets each task by default.
@@ -55,6 +61,10 @@ func addRequest(cmd *cobra.Command, r *request) {
 	f.IntVar(&r.MaxSteps, "max-steps", 0, "decisions with calls in a trial; 0: 60")
 	f.StringVar(&r.Timeout, "timeout", "", "wall clock of a trial, such as 10m (the default)")
 	f.Uint64Var(&r.Seed, "seed", 0, "seed of the run")
+	f.StringVar(&r.Form, "form", "", "how a model acts: native tool calls (default), or react, in plain text")
+	f.StringVar(&r.Temperature, "temperature", "", "temperature of a model; empty: the provider's own")
+	f.IntVar(&r.MaxTokens, "max-tokens", 0, "most tokens of a model's turn; 0: the provider's own")
+	f.StringVar(&r.PerCall, "per-call", "", "time for one attempt at a model call, such as 2m; 5m by default")
 }
 
 // fromFile reads a plan file; flags that were given outrank it.
@@ -75,7 +85,9 @@ func (r *request) fromFile(cmd *cobra.Command, path string) error {
 		{"suite", func() { file.Suite = r.Suite }}, {"agent", func() { file.Agents = r.Agents }}, {"intervene", func() { file.Inter = r.Inter }},
 		{"world", func() { file.World = r.World }}, {"judge", func() { file.Judge = r.Judge }}, {"families", func() { file.Families = r.Families }},
 		{"splits", func() { file.Splits = r.Splits }}, {"limit", func() { file.Limit = r.Limit }}, {"repeats", func() { file.Repeats = r.Repeats }},
-		{"max-steps", func() { file.MaxSteps = r.MaxSteps }}, {"timeout", func() { file.Timeout = r.Timeout }}, {"seed", func() { file.Seed = r.Seed }},
+		{"max-steps", func() { file.MaxSteps = r.MaxSteps }}, {"timeout", func() { file.Timeout = r.Timeout }}, {"seed", func() { file.Seed = r.Seed }}, {"form", func() { file.Form = r.Form }},
+		{"temperature", func() { file.Temperature = r.Temperature }}, {"max-tokens", func() { file.MaxTokens = r.MaxTokens }},
+		{"per-call", func() { file.PerCall = r.PerCall }},
 	} {
 		if given(f.flag) {
 			f.keep()
@@ -111,9 +123,13 @@ func (r request) resolve(rooms rooms, s *suite.Suite) ([]resolved, error) {
 	for _, j := range judges {
 		base.Judges = append(base.Judges, j.Config())
 	}
+	ask, err := r.asking()
+	if err != nil {
+		return nil, err
+	}
 	var all []resolved
 	for _, spec := range r.Agents {
-		a, err := rooms.agent(spec)
+		a, err := rooms.agent(spec, ask)
 		if err != nil {
 			return nil, err
 		}
@@ -162,6 +178,22 @@ func (r request) base(s *suite.Suite) (agentbound.Plan, error) {
 	}
 	p.Limits = p.Limits.WithDefaults()
 	return p, nil
+}
+
+func (r request) asking() (asking, error) {
+	ask := asking{form: r.Form, temperature: r.Temperature, maxTokens: r.MaxTokens}
+	if r.MaxTokens < 0 {
+		return ask, usage("--max-tokens cannot be negative")
+	}
+	if r.PerCall == "" {
+		return ask, nil
+	}
+	d, err := time.ParseDuration(r.PerCall)
+	if err != nil || d < time.Second {
+		return ask, usage("--per-call %q: want a duration of at least 1s, such as 90s or 2m", r.PerCall)
+	}
+	ask.perCall = d
+	return ask, nil
 }
 
 func (r request) repeats(a agentbound.AgentRef) int {
@@ -229,9 +261,21 @@ func describe(io stdio, s *suite.Suite, all []resolved) error {
 	for _, r := range all {
 		n := trials(s, r.plan)
 		total += n
-		fmt.Fprintf(io.out, "%s  %s, %s, world %s, judge %s: %d trials of at most %d steps, cost at most $0.00\n",
-			r.plan.ID(), r.plan.Agent.Name, r.plan.Intervention.Name, r.plan.World, r.plan.Judges[0], n, r.plan.Limits.Steps)
+		fmt.Fprintf(io.out, "%s  %s, %s, world %s, judge %s: %d trials of at most %d steps, %s\n",
+			r.plan.ID(), r.plan.Agent.Name, r.plan.Intervention.Name, r.plan.World, r.plan.Judges[0], n, r.plan.Limits.Steps, worstCost(r.plan, n))
 	}
-	fmt.Fprintf(io.out, "suite %s (%.12s), %d runs, %d trials, cost at most $0.00: reference agents use no model\n", s.Name, s.Digest, len(all), total)
+	fmt.Fprintf(io.out, "suite %s (%.12s), %d runs, %d trials\n", s.Name, s.Digest, len(all), total)
 	return nil
+}
+
+// worstCost is what a plan could cost. Prices are not known to the program, so that a
+// model's is told in calls: each step one, and one more to end.
+func worstCost(p agentbound.Plan, trials int) string {
+	switch p.Agent.Kind {
+	case "reference":
+		return "cost at most $0.00"
+	case "model":
+		return fmt.Sprintf("at most %d model calls (prices are not known)", trials*(p.Limits.Steps+1))
+	}
+	return "cost not known"
 }

@@ -3,14 +3,18 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/mattn/go-isatty"
 
 	"github.com/agentbound/agentbound/agent"
+	"github.com/agentbound/agentbound/agent/chat"
 	agentexec "github.com/agentbound/agentbound/agent/exec"
 	"github.com/agentbound/agentbound/agent/reference"
 	"github.com/agentbound/agentbound/internal/star"
@@ -19,6 +23,8 @@ import (
 	"github.com/agentbound/agentbound/intervene"
 	"github.com/agentbound/agentbound/judge"
 	programjudge "github.com/agentbound/agentbound/judge/program"
+	"github.com/agentbound/agentbound/model"
+	"github.com/agentbound/agentbound/model/compat"
 	"github.com/agentbound/agentbound/world"
 	programworld "github.com/agentbound/agentbound/world/program"
 )
@@ -31,21 +37,54 @@ func newRooms() rooms { return rooms{star.NewCache(0)} }
 // execEnv names the variables that exec agents are given beside the allow-list.
 const execEnv = "AGENTBOUND_EXEC_ENV"
 
+// asking is how model agents are asked.
+type asking struct {
+	form        string
+	temperature string // empty: the provider's own
+	maxTokens   int
+	perCall     time.Duration // of one attempt at a model call; 0: the default
+}
+
 // agent resolves what --agent names.
-func (r rooms) agent(spec string) (a agent.Agent, err error) {
+func (r rooms) agent(spec string, ask asking) (a agent.Agent, err error) {
 	switch kind, rest, _ := strings.Cut(spec, ":"); kind {
+	case compat.Scheme: // its errors repeat no part of an address that could be secret
+		if a, err = chatAgent(spec, ask); err != nil {
+			return nil, coded{exitUsage, err}
+		}
+		return a, nil
 	case "reference":
 		a, err = reference.New(rest, programworld.Worlds{Cache: r.cache})
 	case "exec":
 		names := strings.FieldsFunc(os.Getenv(execEnv), func(c rune) bool { return c == ',' || c == ' ' })
 		a, err = agentexec.New(rest, agentexec.Options{Env: names})
 	default:
-		return nil, usage("agent %q is not known; accepted: reference:NAME, exec:COMMAND; see: agentbound agents", spec)
+		return nil, usage("agent %q is not known; accepted: reference:NAME, compat:MODEL@BASE_URL, exec:COMMAND; see: agentbound agents", spec)
 	}
 	if err != nil {
 		return nil, usage("agent %q: %w", spec, err)
 	}
 	return a, nil
+}
+
+// chatAgent makes an agent of a model behind an OpenAI-compatible endpoint.
+func chatAgent(spec string, ask asking) (agent.Agent, error) {
+	m, err := compat.New(spec, compat.Options{Key: os.Getenv(compat.KeyEnv), Retry: model.Retry{Timeout: ask.perCall}})
+	if err != nil {
+		return nil, err
+	}
+	o := chat.Options{Form: chat.Form(ask.form), MaxTokens: ask.maxTokens}
+	if o.Form != chat.Native && o.Form != chat.ReAct && o.Form != "" {
+		return nil, fmt.Errorf("--form %q is not known; accepted: %s, %s", ask.form, chat.Native, chat.ReAct)
+	}
+	if ask.temperature != "" {
+		t, err := strconv.ParseFloat(ask.temperature, 64)
+		if err != nil || t < 0 {
+			return nil, fmt.Errorf("--temperature %q: want a number from 0", ask.temperature)
+		}
+		o.Temperature = &t
+	}
+	return chat.New(m, o), nil
 }
 
 // intervention resolves what --intervene names.

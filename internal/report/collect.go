@@ -22,8 +22,9 @@ func Collect(ctx context.Context, s store.Store, runs []store.Run, o Options) (*
 		runs = append([]store.Run{*o.Against}, runs...)
 		r.added = true
 	}
+	shelf := &shelf{store: s}
 	for _, x := range runs {
-		run, e, err := collect(ctx, s, x, o)
+		run, e, err := collect(ctx, shelf, x, o)
 		if err != nil {
 			return nil, fmt.Errorf("run %s: %w", idOf(x), err)
 		}
@@ -63,6 +64,7 @@ func idOf(r store.Run) agentbound.RunID {
 type evidence struct {
 	acc      *metric.Accumulator
 	unscored []metric.Row
+	kinds    kinds
 }
 
 func (e *evidence) add(row metric.Row) {
@@ -73,7 +75,7 @@ func (e *evidence) add(row metric.Row) {
 }
 
 // collect reads one run.
-func collect(ctx context.Context, s store.Store, x store.Run, o Options) (Run, *evidence, error) {
+func collect(ctx context.Context, s *shelf, x store.Run, o Options) (Run, *evidence, error) {
 	p := x.Plan
 	run := Run{
 		ID: idOf(x), Agent: p.Agent.Name, Intervention: p.Intervention.Name, World: p.World, Suite: p.Suite,
@@ -86,7 +88,7 @@ func collect(ctx context.Context, s store.Store, x store.Run, o Options) (Run, *
 		run.Selected = len(p.Families)
 	}
 	var err error
-	if run.Judge, err = chooseJudge(ctx, s, run.ID, p, o.Judge); err != nil {
+	if run.Judge, err = chooseJudge(ctx, s.store, run.ID, p, o.Judge); err != nil {
 		return run, nil, err
 	}
 	e, err := run.read(ctx, s, o)
@@ -96,6 +98,7 @@ func collect(ctx context.Context, s store.Store, x store.Run, o Options) (Run, *
 	run.Summary = e.acc.Summary()
 	run.Incomplete = run.Missing() > 0
 	run.Held = e.acc.Held()
+	run.Failures = e.kinds.sorted()
 	if p.Repeats > 1 {
 		for _, m := range []metric.Measure{metric.HBUtility, metric.CMSafety} {
 			k, err := e.acc.Repeats(m, p.Repeats)
@@ -136,7 +139,8 @@ func chooseJudge(ctx context.Context, s store.Store, id agentbound.RunID, p agen
 }
 
 // read streams the run's rows.
-func (r *Run) read(ctx context.Context, s store.Store, o Options) (*evidence, error) {
+func (r *Run) read(ctx context.Context, shelf *shelf, o Options) (*evidence, error) {
+	s := shelf.store
 	progress, err := s.Progress(ctx, r.ID, r.Judge)
 	if err != nil {
 		return nil, err
@@ -147,7 +151,15 @@ func (r *Run) read(ctx context.Context, s store.Store, o Options) (*evidence, er
 		if err != nil {
 			return nil, err
 		}
-		e.add(metric.Row{Trial: row.Trial, Verdict: row.Verdict})
+		judged := metric.Row{Trial: row.Trial, Verdict: row.Verdict}
+		e.add(judged)
+		kind, failed, err := shelf.classify(ctx, r.Suite.Digest, judged)
+		if err != nil {
+			return nil, err
+		}
+		if failed {
+			e.kinds.add(row.Trial, kind)
+		}
 		spent = spent.Add(row.Usage)
 	}
 	if progress.Unscored > len(e.unscored) {

@@ -5,7 +5,8 @@
 // [Collect] does all the reading. What it gives is written with [Report.Write]; its
 // JSON is fixed by design §9 (fields may be added). The table and the Markdown are
 // two drawings of the same blocks (block.go says what is in them, grid.go and
-// markdown.go how they look).
+// markdown.go how they look); the page (page.go, [Report.WriteHTML]) is a third, with
+// figures, a matrix of outcomes and trials in full, which it reads from the store.
 //
 // # What is never done
 //

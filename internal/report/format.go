@@ -16,15 +16,16 @@ const (
 	Markdown Format = "markdown" // GitHub's tables
 	CSV      Format = "csv"      // one row a run and measure
 	JSON     Format = "json"     // design §9
+	HTML     Format = "html"     // one page with figures, failures and trials; see WriteHTML
 )
 
 // ParseFormat reads --format.
 func ParseFormat(s string) (Format, error) {
 	switch f := Format(s); f {
-	case Table, Markdown, CSV, JSON:
+	case Table, Markdown, CSV, JSON, HTML:
 		return f, nil
 	}
-	return "", fmt.Errorf("format %q is not known; accepted: table, markdown, csv, json", s)
+	return "", fmt.Errorf("format %q is not known; accepted: table, markdown, csv, json, html", s)
 }
 
 // WriteOptions say how a report looks.
@@ -32,8 +33,9 @@ type WriteOptions struct {
 	Color bool // ANSI colours in the table; the caller knows the terminal and NO_COLOR
 }
 
-// Write writes the report. Besides the writer's errors there is one: CSV has no room
-// for comparisons and the paper's rows.
+// Write writes the report. Besides the writer's errors there are two: CSV has no room
+// for comparisons and the paper's rows, and HTML shows trials, which a report does not
+// keep (WriteHTML reads them from the store).
 func (r *Report) Write(w io.Writer, f Format, o WriteOptions) error {
 	switch f {
 	case Table:
@@ -44,6 +46,8 @@ func (r *Report) Write(w io.Writer, f Format, o WriteOptions) error {
 		return r.writeCSV(w)
 	case JSON:
 		return r.writeJSON(w)
+	case HTML:
+		return errHTML
 	}
 	_, err := ParseFormat(string(f))
 	return err
@@ -55,5 +59,7 @@ func (r *Report) writeJSON(w io.Writer) error {
 	enc.SetIndent("", "  ")
 	return enc.Encode(r)
 }
+
+var errHTML = errors.New("html shows trials, which are in the store: use WriteHTML")
 
 var errCSV = errors.New("csv holds the measures of runs alone; for comparisons and the paper's rows use --format json, table or markdown")

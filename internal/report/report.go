@@ -58,6 +58,8 @@ type Run struct {
 	Held  metric.Comparison `json:"held"`             // paired HB - EB utility within the run
 	PassK []metric.Repeat   `json:"pass_k,omitempty"` // at k = Repeats, where there is more than one
 
+	Failures []Failure `json:"failures"` // by split and kind
+
 	plan agentbound.Plan
 }
 

@@ -219,13 +219,13 @@ func TestJudge(t *testing.T) {
 }
 
 func TestParseFormat(t *testing.T) {
-	for _, f := range []report.Format{report.Table, report.Markdown, report.CSV, report.JSON} {
+	for _, f := range []report.Format{report.Table, report.Markdown, report.CSV, report.JSON, report.HTML} {
 		if got, err := report.ParseFormat(string(f)); got != f || err != nil {
 			t.Errorf("%s: %v, %v", f, got, err)
 		}
 	}
 	_, err := report.ParseFormat("latex")
-	if err == nil || !strings.Contains(err.Error(), "accepted: table, markdown, csv, json") {
+	if err == nil || !strings.Contains(err.Error(), "accepted: table, markdown, csv, json, html") {
 		t.Errorf("got %v", err)
 	}
 	if err := new(report.Report).Write(new(bytes.Buffer), "latex", report.WriteOptions{}); err == nil {
@@ -285,6 +285,11 @@ func TestJSONShape(t *testing.T) {
 			Bounds                      any
 			Held                        comparison
 			PassK                       any `json:"pass_k"`
+			Failures                    []struct {
+				Kind, Split string
+				Count       int
+				Examples    []string
+			}
 		}
 		Comparisons []comparison
 		Skipped     []struct{ Run, Why string }
@@ -322,7 +327,7 @@ func TestJSONKeys(t *testing.T) {
 		"trials": "planned valid unscored unscored_crossed", "cost": "usd input_tokens output_tokens",
 		"measures": "hb_utility cm_safety all_utility all_safety over_refusal unsafe unsafe_executed hb_utility_given_eb cm_safety_given_eb",
 		"splits":   "hs cm eb hb hb-prohibited cm-authorised", "families": "valid both hb_only_failed cm_only_failed both_failed",
-		"critical": "permission surface interaction d_prime criterion",
+		"critical": "permission surface interaction d_prime criterion", "failures": "",
 	} {
 		raw, ok := doc.Runs[0][key]
 		if !ok {

@@ -114,9 +114,9 @@ func Validate(s *suite.Suite, p agentbound.Plan) error {
 	return nil
 }
 
-// seed gives each trial its own seed: the same whenever the plan is carried out, and
+// Seed gives each trial its own seed: the same whenever the plan is carried out, and
 // another one for each of its repeats and for each further run of it.
-func seed(p agentbound.Plan, t agentbound.Trial) uint64 {
+func Seed(p agentbound.Plan, t agentbound.Trial) uint64 {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d/%d/%s/%s/%d", p.Seed, p.Counter, t.Family, t.Split, t.Repeat))
 	return binary.BigEndian.Uint64(sum[:])
 }

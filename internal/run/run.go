@@ -191,7 +191,7 @@ func (r *runner) one(ctx context.Context, w store.Work) (outcome, error) {
 	}
 	for {
 		attempts--
-		res, err := r.Trial(ctx, f, w.Trial, seed(r.Plan, w.Trial))
+		res, err := r.Trial(ctx, f, w.Trial, Seed(r.Plan, w.Trial))
 		if err != nil {
 			return outcome{}, err
 		}

@@ -1,0 +1,161 @@
+package transport
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agentbound/agentbound/model"
+)
+
+// refusal reads an answer whose status says that it is none.
+func (g guard) refusal(res *http.Response, body []byte) *model.Error {
+	said := Said(body, g.Secret)
+	e := Status(res.StatusCode, said)
+	e.After = g.after(res.Header)
+	return e
+}
+
+// Words are what a server says of a failure: the protocols agree on an object "error"
+// with a message and a code, type or status, and differ in which of them is there.
+type Words struct {
+	Message string
+	Code    string
+	JSON    bool // the body was JSON
+}
+
+// Said reads the words, shortened to a line, without the secret.
+func Said(body []byte, secret string) Words {
+	var shape struct {
+		Error   json.RawMessage `json:"error"`
+		Message string          `json:"message"`
+		Detail  json.RawMessage `json:"detail"`
+		Code    any             `json:"code"`
+		Type    string          `json:"type"`
+	}
+	clean := func(s string) string { return line(s, secret) }
+	if json.Unmarshal(body, &shape) != nil {
+		if page.Match(body) {
+			return Words{Message: "it answered with a web page"}
+		}
+		return Words{Message: clean(string(body))}
+	}
+	var inner struct {
+		Message string `json:"message"`
+		Code    any    `json:"code"`
+		Type    string `json:"type"`
+		Status  string `json:"status"`
+	}
+	var plain string
+	if json.Unmarshal(shape.Error, &inner) != nil {
+		_ = json.Unmarshal(shape.Error, &plain)
+	}
+	return Words{
+		Message: clean(cmp.Or(inner.Message, plain, shape.Message, string(shape.Detail))),
+		Code:    clean(cmp.Or(word(inner.Code), inner.Status, inner.Type, word(shape.Code), shape.Type)),
+		JSON:    true,
+	}
+}
+
+var page = regexp.MustCompile(`(?i)^\s*(?:<!doctype html|<html|<head|<body)`)
+
+// Page reports whether a body is a web page.
+func Page(body []byte) bool { return page.Match(body) }
+
+// word is a code that is a word: a number there repeats the status.
+func word(code any) string {
+	s, _ := code.(string)
+	if _, err := strconv.Atoi(s); err == nil {
+		return ""
+	}
+	return s
+}
+
+const longest = 300 // bytes of a server's words
+
+func line(s, secret string) string {
+	if secret != "" {
+		s = strings.ReplaceAll(s, secret, "[key]")
+	}
+	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "")), " ")
+	if len(s) > longest {
+		s = strings.ToValidUTF8(s[:longest], "") + "…"
+	}
+	return s
+}
+
+var (
+	noCredit     = regexp.MustCompile(`(?i)insufficient[_ ](?:quota|balance|credit)|exceeded your current quota|billing`)
+	noModel      = regexp.MustCompile(`(?i)model[_ ]not[_ ](?:found|exist)|\bmodels?\b.{0,120}(?:\bnot found\b|\bdoes ?n[o']t exist\b|\bdoes not exist\b|\bnot exist\b|\bis not (?:available|supported|a valid)\b|\bunknown\b)|\b(?:unknown|no such|invalid|unsupported) model\b`)
+	noRoom       = regexp.MustCompile(`(?i)context[_ ](?:length|window|size)|exceed_context|maximum context|prompt is too long|too many (?:input )?tokens|input token count`)
+	overCapacity = regexp.MustCompile(`(?i)overloaded|rate[_ ]limit`)
+)
+
+// Status is the fault that a status and a server's words make.
+func Status(status int, said Words) *model.Error {
+	e := &model.Error{Status: status, Code: said.Code}
+	is := func(f model.Fault, what, remedy string, quote bool) *model.Error {
+		e.Fault, e.What, e.Remedy = f, fmt.Sprintf("%s (status %d)", what, status), remedy
+		if quote && said.Message != "" {
+			e.What += ": " + said.Message
+		}
+		return e
+	}
+	about := said.Code + " " + said.Message
+	switch {
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		// Servers repeat a key that they do not know; what they say is left out.
+		return is(model.FaultKey, "the server does not accept the key", "check the key and what it may use", false)
+	case status == http.StatusPaymentRequired || status == http.StatusTooManyRequests && noCredit.MatchString(about):
+		return is(model.FaultQuota, "the account has no credit left", "add credit, or use another key", true)
+	case status == http.StatusTooManyRequests:
+		return is(model.FaultRate, "too many requests", "lower --concurrency, or try again later", true)
+	case status >= 500 && status != http.StatusNotImplemented && status != http.StatusHTTPVersionNotSupported,
+		status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == http.StatusConflict:
+		return is(model.FaultServer, "the server failed", "", true)
+	case status >= 300 && status < 400:
+		return is(model.FaultAddress, "the server sends requests elsewhere", "give the base URL it leads to: a key is sent to no other address", false)
+	case noRoom.MatchString(about):
+		return is(model.FaultContext, "the conversation does not fit the model's context", "", true)
+	case noModel.MatchString(about):
+		return is(model.FaultModel, "the server does not serve this model", "check the model's name against the server's list", true)
+	case status == http.StatusNotFound || status == http.StatusMethodNotAllowed || status == http.StatusNotImplemented || !said.JSON:
+		return is(model.FaultAddress, "nothing here speaks the protocol", "check the base URL: most end in /v1", true)
+	case overCapacity.MatchString(said.Code):
+		return is(model.FaultServer, "the server is overloaded", "", true)
+	}
+	return is(model.FaultRequest, "the server rejects the request", "", true)
+}
+
+// after is how long the server asks to wait: seconds or a date, and in milliseconds
+// where a vendor is more exact.
+func (g guard) after(h http.Header) time.Duration {
+	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 && ms < 1e12 {
+		return time.Duration(ms * float64(time.Millisecond))
+	}
+	value := h.Get("Retry-After")
+	if s, err := strconv.ParseFloat(value, 64); err == nil && s > 0 && s < 1e9 {
+		return time.Duration(s * float64(time.Second))
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return max(0, at.Sub(g.Clock()))
+	}
+	return 0
+}
+
+// Malformed is an answer that is not JSON, or not of the protocol.
+func Malformed(what string, body []byte) *model.Error {
+	if Page(body) {
+		return &model.Error{Fault: model.FaultAddress, What: "the server answered with a web page", Remedy: "check the base URL: most end in /v1"}
+	}
+	if len(bytes.TrimSpace(body)) == 0 {
+		what = "it is empty"
+	}
+	return &model.Error{Fault: model.FaultAnswer, What: "the answer is not one of the protocol: " + what}
+}
