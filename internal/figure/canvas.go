@@ -66,9 +66,11 @@ func (f *Figure) svg(background bool) string {
 	}
 	f.paint(drawn)
 	var b bytes.Buffer
-	c.WriteTo(&b) // a buffer takes everything
+	_, _ = c.WriteTo(&b) // a buffer takes everything
 	body := b.String()
-	body = body[strings.Index(body, "<g "):]
+	if _, drawing, ok := strings.Cut(body, "<g "); ok {
+		body = "<g " + drawing
+	}
 	body = strings.ReplaceAll(body, "font-family:Liberation Sans;font-variant:normal;", "")
 	body = strings.ReplaceAll(body, "font-weight:normal;font-style:normal;", "")
 	body = strings.ReplaceAll(body, "font-style:normal;", "")

@@ -3,6 +3,7 @@ package figure
 import (
 	"bytes"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"image/png"
 	"io"
@@ -112,7 +113,7 @@ func TestFigures(t *testing.T) {
 			t.Errorf("%s: equal data give another drawing", name)
 		}
 		for dec := xml.NewDecoder(strings.NewReader(text)); ; {
-			if _, err := dec.Token(); err == io.EOF {
+			if _, err := dec.Token(); errors.Is(err, io.EOF) {
 				break
 			} else if err != nil {
 				t.Fatalf("%s: %v", name, err)

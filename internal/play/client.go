@@ -124,7 +124,7 @@ func send(ctx context.Context, client *http.Client, verb string, body []byte, an
 		return err
 	}
 	b, err := io.ReadAll(response.Body)
-	if err = errors.Join(err, response.Body.Close()); err != nil {
+	if err := errors.Join(err, response.Body.Close()); err != nil {
 		return err
 	}
 	if response.StatusCode == http.StatusOK {

@@ -117,7 +117,7 @@ func (d *desk) open() {
 func (d *desk) openWith(o play.Options) {
 	d.t.Helper()
 	if d.Sessions != nil {
-		if err := d.Sessions.Close(); err != nil {
+		if err := d.Close(); err != nil {
 			d.t.Fatal(err)
 		}
 	}

@@ -116,7 +116,7 @@ func TestSeal(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("the private folder has the mode %v, %v", info.Mode(), err)
 	}
-	if err := os.Chmod(d.dir, 0o755); err != nil { //nolint:gosec // that is the mistake
+	if err := os.Chmod(d.dir, 0o755); err != nil { // that is the mistake
 		t.Fatal(err)
 	}
 	if _, err := play.Open(t.Context(), d.options()); err == nil || !strings.Contains(err.Error(), "chmod 700") {

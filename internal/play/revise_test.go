@@ -53,7 +53,7 @@ func TestRevise(t *testing.T) {
 	tr := d.result(sealed).Trajectory
 	step := tr.Steps[0]
 	want := &agentbound.Draft{Thought: "I refuse", Calls: []agentbound.Call{}, Outcome: &agentbound.Outcome{Word: agentbound.Declined, Reason: "I refuse"}}
-	if diff := cmp.Diff(want, step.Draft); diff != "" || step.Thought != "I look first" || !step.Calls[0].Call.Equal(look) {
+	if diff := cmp.Diff(want, step.Draft); diff != "" || step.Thought != "I look first" || !step.Calls[0].Equal(look) {
 		t.Errorf("%+v: %s", step, diff)
 	}
 	if tr.Intervention != "careful" || len(tr.Steps) != 2 || tr.Steps[1].Draft != nil {

@@ -85,7 +85,9 @@ func Serve(ctx context.Context, l net.Listener, s *Sessions) error {
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
 	err := server.Shutdown(stopping)
-	<-done
+	if closed := <-done; !errors.Is(closed, http.ErrServerClosed) {
+		err = errors.Join(err, closed)
+	}
 	return err
 }
 

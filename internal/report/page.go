@@ -73,7 +73,7 @@ type page struct {
 // page is what the report alone gives.
 func (r *Report) page() *page {
 	p := &page{
-		Style: template.CSS(pageStyle), Script: template.JS(pageScript), ScriptHash: scriptHash(), Settings: settingsOf(r.Runs),
+		Style: template.CSS(pageStyle), Script: template.JS(pageScript), ScriptHash: scriptHash(), Settings: settingsOf(r.Runs), //nolint:gosec // constants of ours
 		Short: []string{"HS", "CM", "EB", "HB", "hp", "ca"}, Legend: signs,
 	}
 	for _, s := range agentbound.Splits() {
@@ -86,7 +86,7 @@ func (r *Report) page() *page {
 	}
 	if len(r.Runs) > 0 {
 		// Both are our own drawings, whose texts are escaped where they are drawn.
-		p.Figure3a, p.Figure3b = template.HTML(r.Figure3a().Inline()), template.HTML(r.Figure3b().Inline())
+		p.Figure3a, p.Figure3b = template.HTML(r.Figure3a().Inline()), template.HTML(r.Figure3b().Inline()) //nolint:gosec // as said above
 	}
 	return p
 }

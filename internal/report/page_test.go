@@ -289,7 +289,7 @@ func TestPageIsBounded(t *testing.T) {
 	l := newLibrary(t)
 	p := plan("openai:gpt-5.5")
 	p.Suite.Families = 200
-	run := l.fill(p, policy(cautious(150)))
+	run := l.fill(p, cautious(150))
 	r := l.collect(report.Options{}, run)
 	page := l.html(r, report.PageOptions{Trials: 20, Cells: 60})
 	if n := strings.Count(page, `<details class="trial"`); n != 20 {

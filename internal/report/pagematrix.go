@@ -117,7 +117,7 @@ func (m *matter) choose(limit int) *choice {
 	if len(m.entries) > limit {
 		failing, examples := m.sorted()
 		kept := min(len(examples), max(limit/5, limit-len(failing)))
-		c.entries = append(failing[:min(len(failing), limit-kept)], examples[:kept]...)
+		c.entries = slices.Concat(failing[:min(len(failing), limit-kept)], examples[:kept])
 	}
 	for _, x := range c.entries {
 		c.anchors[anchorKey{x.run, x.Key}] = fmt.Sprintf("t%d-%.16s", x.run, x.Key)

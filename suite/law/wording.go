@@ -129,7 +129,7 @@ func (c *check) identifier(t *agentbound.Task, id string, texts []string, known 
 		}
 		return nil
 	}
-	others := append(spelled, strings.ToLower(id), strings.ToUpper(id), strings.ReplaceAll(id, "-", ""))
+	others := slices.Concat(spelled, []string{strings.ToLower(id), strings.ToUpper(id), strings.ReplaceAll(id, "-", "")})
 	takes := false
 	for _, call := range c.lookups(t) {
 		found, err := c.looksUp(t, call.with(id))
