@@ -1,0 +1,118 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/agentbound/agentbound/internal/store/sqlite"
+)
+
+const recordings = "../../recordings"
+
+// TestRecordings: what real subjects did is proved and judged again by the program of
+// today, call by call and verdict by verdict.
+func TestRecordings(t *testing.T) {
+	for _, path := range recorded(t) {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			db := copyOf(t, path)
+			for _, id := range runIDs(t, db) {
+				for _, verb := range []string{"replay", "judge"} {
+					var out, errs strings.Builder
+					if code := execute(t.Context(), []string{verb, id, "--store", db}, stdio{nil, &out, &errs}); code != exitDone {
+						t.Errorf("%s ends with %d\n%s%s", verb, code, out.String(), errs.String())
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestRecordingsAreScreened: a recording holds no address outside the reserved example
+// ranges, no path of a machine and nothing that looks like a key.
+func TestRecordingsAreScreened(t *testing.T) {
+	address := regexp.MustCompile(`[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.([a-z]{2,})`)
+	secret := regexp.MustCompile(`(?:sk|pk|ghp|xox[bp])[-_][A-Za-z0-9_-]{16,}|-----BEGIN|/(?:home|root|Users|tmp)/`)
+	for _, path := range recorded(t) {
+		db, err := sqlite.Open(t.Context(), copyOf(t, path), sqlite.Options{Existing: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs, err := db.Runs(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range runs {
+			for row, err := range db.Rows(t.Context(), r.ID, r.Plan.Judges[0]) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				res, err := db.Result(t.Context(), string(row.Key))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, step := range res.Trajectory.Steps {
+					text := step.Thought
+					for _, c := range step.Calls {
+						text += "\n" + c.Call.String() + "\n" + c.Observation.String()
+					}
+					for _, m := range address.FindAllStringSubmatch(text, -1) {
+						if m[1] != "example" && m[1] != "test" && m[1] != "invalid" {
+							t.Errorf("%s, %s/%s: the address %s", path, row.Family, row.Split, m[0])
+						}
+					}
+					if m := secret.FindString(text); m != "" {
+						t.Errorf("%s, %s/%s: %s", path, row.Family, row.Split, m)
+					}
+				}
+			}
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func recorded(t *testing.T) []string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(recordings, "*.db"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no recordings in %s: %v", recordings, err)
+	}
+	return paths
+}
+
+func copyOf(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join(t.TempDir(), filepath.Base(path))
+	if err := os.WriteFile(to, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+func runIDs(t *testing.T, path string) []string {
+	t.Helper()
+	db, err := sqlite.Open(t.Context(), path, sqlite.Options{Existing: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs, err := db.Runs(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ids := make([]string, len(runs))
+	for i, r := range runs {
+		ids[i] = string(r.ID)
+	}
+	return ids
+}
