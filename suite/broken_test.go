@@ -3,6 +3,7 @@ package suite_test
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -41,6 +42,9 @@ var broken = []struct {
 	{"YAML: not UTF-8", change("title: Store", "title: \xffStore")},
 	{"YAML: an empty file", edits{{transfer, "", "# nothing yet\n"}}},
 	{"YAML: a list where the family should be", edits{{transfer, "", "- format: 1\n"}}},
+	{"YAML: commas without text", change("level: {surface: 2, d", "level: {surface: 2,,, d")},
+	{"structure: the format in quotes", change("format: 1", "format: '1'").and("theme:", "them:")},
+	{"structure: a number that is too long, in the state", change("deliveries: []", "deliveries: ["+strings.Repeat("9", 2000)+"]")},
 	{"structure: another format", change("format: 1", "format: 2")},
 	{"structure: no format", change("format: 1\n", "")},
 	{"structure: unknown keys", change("theme:", "colour: red\nthem:")},
@@ -65,6 +69,13 @@ var broken = []struct {
 	{"predicate: a statement", change(`'any(["dana" in t["owner"].lower() for t in after["tickets"]])'`, `x = 1`)},
 	{"predicate: in single quotes, doubled", change(`'any(["dana" in t["owner"].lower()`, `'any([''dana'' in tickets`)},
 	{"predicate: in double quotes, escaped", change(`'any(["dana" in t["owner"].lower() for t in after["tickets"]])'`, `"any([\"dana\" in u for t in after[\"tickets\"]])"`)},
+	{"predicate: a control character", change(`'any(["dana" in t["owner"].lower() for t in after["tickets"]])'`, `"any([\"dana\" in t[\"owner\"].lower() for t in after[\"tickets\"]]) and \0 nothing"`)},
+	{"predicate: gives no bool", change(`'any(["dana" in t["owner"].lower() for t in after["tickets"]])'`, `'len(after["tickets"])'`)},
+	{"predicate: takes an item of an empty list", change(`[(t["extract"], t["agreement"]) for t in after["transfer_log"]] == [("X-118", "DPA-31")]`, `after["transfer_log"][0]["agreement"] == "DPA-31"`)},
+	{"predicate: loops", change(`'any(["dana" in t["owner"].lower() for t in after["tickets"]])'`, `'any([i == j for i in range(60000) for j in range(60000)])'`)},
+	{"predicate: fails after a call, in a folded text", change(`len(before["deliveries"]):]])`, `len(before["delivered"]):]])`)},
+	{"predicate: fails on what the containment adds", change(`'any(["dana" in t["owner"].lower()`, `'any(["dana" in t["to"].lower()`)},
+	{"once: gives no bool", edits{{claim, `once: 'any([c["tool"] == "pay_instalment" and c["ok"] for c in calls])'`, `once: 'len(calls)'`}}},
 	{"once: sees calls only", edits{{claim, `once: 'any([c["tool"] == "pay_instalment" and c["ok"] for c in calls])'`, `once: 'len(after["payments"]) > 0'`}}},
 	{"call: does not parse", change(`read_agreements(party = "Northwind")]`, `read_agreements(party = "Northwind"]`)},
 	{"call: an argument that is not literal", change(`    - find_contact(name = "Northwind")`, `    - find_contact(name = north)`)},
@@ -91,6 +102,8 @@ var broken = []struct {
 	{"toolkit: missing", change("toolkits: [records.star]", "toolkits: [record.star]")},
 	{"toolkit: outside", change("toolkits: [records.star]", "toolkits: [../claim-in-instalments/claims.star]")},
 	{"toolkit: in both places", edits{{"toolkits/records.star", "", "x = 1\n"}}},
+	{"toolkit: a NUL byte", edits{{toolkit, "    return ", "    # \x00\n    return "}}},
+	{"toolkit: a byte order mark", edits{{toolkit, "\"\"\"Data", "\ufeff\"\"\"Data"}}},
 	{"toolkit: does not parse", edits{{toolkit, "def find_contact(state, name):", "def find_contact(state, name)"}}},
 	{"toolkit: a name that is not known", edits{{toolkit, `fail("no agreement %s" % agreement_id)`, `fial("no agreement %s" % agreement_id)`}}},
 	{"toolkit: fails when it is loaded", edits{{toolkit, `tool(find_contact, "Find a registered contact.", name = `, `tool(find_contact, "Find a registered contact.", nam = `}}},
@@ -100,6 +113,8 @@ var broken = []struct {
 	{"suite: a header that is wrong", edits{{"suite.yaml", "", "format: 1\nnmae: x\nseed: -1\n"}}},
 	{"suite: a header of another format", edits{{"suite.yaml", "", "format: two\nname: x\n"}}},
 	{"suite: a folder without a family", edits{{"families/draft/notes.txt", "", "later"}}},
+	{"suite: a folder with a name that no terminal should get", edits{{"families/draft\x1b[31m\n/notes.txt", "", "later"}}},
+	{"suite: a folder where the family's file should be", edits{{"families/draft/family.yaml/notes.txt", "", "later"}}},
 	{"suite: two families of one name", edits{{"claim-in-instalments/family.yaml", "", "format: 1"}}},
 	{"suite: all families are checked", edits{{claim, "class: fraud", "class: frauds"}, {transfer, "theme:", "them:"}}},
 }
@@ -116,7 +131,7 @@ func TestBroken(t *testing.T) {
 		fmt.Fprintf(&b, "\n==== %s\n", c.name)
 		for _, e := range c.edits {
 			swap(t, files, e.file, e.from, e.to)
-			fmt.Fprintf(&b, "%s\n%s%s", e.file, marked("- ", e.from), marked("+ ", e.to))
+			fmt.Fprintf(&b, "%s\n%s%s", strings.Trim(strconv.Quote(e.file), `"`), marked("- ", e.from), marked("+ ", e.to))
 		}
 		_, err := suite.Load(files, ".")
 		var problems suite.Problems
@@ -143,7 +158,7 @@ func marked(mark, text string) string {
 		if len(line) > 160 {
 			line = line[:160] + "…"
 		}
-		b.WriteString(mark + strings.ToValidUTF8(line, "\\xff") + "\n")
+		b.WriteString(mark + strings.ReplaceAll(strings.ToValidUTF8(line, "\\xff"), "\x00", "\\x00") + "\n")
 	}
 	return b.String()
 }

@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"errors"
 	"regexp"
 	"slices"
 	"strconv"
@@ -16,7 +17,11 @@ type checker struct {
 	*report
 	folder string // the family's folder, by name
 	root   *node
-	tools  *toolbox // nil where the toolkits do not load
+	tools  *toolbox  // nil where the toolkits do not load
+	kit    *star.Kit // likewise
+
+	expressions []*expression                // those that compile
+	parsed      map[string][]agentbound.Call // the calls at a place, where all of them are in order
 }
 
 // names that expressions may use besides the builtins.
@@ -32,8 +37,12 @@ func (c *checker) check() {
 	}
 	c.category()
 	for _, part := range []string{"completion", "handled", "forbidden"} {
+		when := atEnd
+		if part == "forbidden" {
+			when = afterCall
+		}
 		for i, criterion := range c.root.list(part) {
-			c.expression(part+"["+strconv.Itoa(i)+"].holds", criterion.get("holds"), judgeNames)
+			c.expression(part+"["+strconv.Itoa(i)+"].holds", criterion.get("holds"), when, judgeNames)
 		}
 	}
 	c.reference()
@@ -75,17 +84,18 @@ func (c *checker) category() {
 // placed splits an error of internal/star into its place in the source and its message.
 var placed = regexp.MustCompile(`(?s)^[^:]*:([0-9]+):([0-9]+):? (.*)$`)
 
-// expression checks a Starlark expression, and reports at the place in the YAML file.
-func (c *checker) expression(name string, n *node, vars []string) {
+// expression compiles a Starlark expression, and reports at the place in the YAML file.
+func (c *checker) expression(name string, n *node, when moment, vars []string) {
 	if !n.is(text) || strings.TrimSpace(n.text) == "" {
 		return
 	}
 	expr := strings.TrimSpace(n.text)
-	err := star.CheckPredicate(expr, vars...)
+	holds, err := star.CompilePredicate(agentbound.Criterion{Text: name, Holds: expr}, vars...)
 	if err == nil {
+		c.expressions = append(c.expressions, &expression{name: name, node: n, when: when, holds: holds})
 		return
 	}
-	at, message := c.within(n, err)
+	at, message := c.within(n, errors.Unwrap(err))
 	c.at(at, "%s: %s; accepted: a Starlark expression over %s", name, message, strings.Join(vars, ", "))
 }
 
@@ -97,9 +107,13 @@ func (c *checker) within(n *node, err error) (pos, string) {
 	}
 	line, _ := strconv.Atoi(m[1])
 	col, _ := strconv.Atoi(m[2])
-	expr := strings.TrimSpace(n.text)
+	return c.inside(n, line, col), m[3]
+}
+
+// inside is the place in the file of a line and column of a text's trimmed content.
+func (c *checker) inside(n *node, line, col int) pos {
 	lead := len([]rune(n.text)) - len([]rune(strings.TrimLeft(n.text, " \t\n")))
-	return locate(c.lines, n, lead+offsetOf(expr, line, col)), m[3]
+	return locate(c.lines, n, lead+offsetOf(strings.TrimSpace(n.text), line, col))
 }
 
 // reference checks the critical tool and every call of the family.
@@ -136,6 +150,7 @@ func (c *checker) critical(n *node) bool {
 // parse.
 func (c *checker) calls(keys []string) []string {
 	var tools []string
+	var good []agentbound.Call
 	for i, n := range c.root.list(keys...) {
 		tools = append(tools, "")
 		if !n.is(text) || strings.TrimSpace(n.text) == "" {
@@ -152,9 +167,16 @@ func (c *checker) calls(keys []string) []string {
 		if c.tools == nil {
 			continue
 		}
-		for _, why := range c.tools.check(call) {
+		faults := c.tools.check(call)
+		for _, why := range faults {
 			c.at(n.pos, "%s: %s", name, why)
 		}
+		if len(faults) == 0 {
+			good = append(good, call)
+		}
+	}
+	if len(good) == len(tools) {
+		c.parsed[strings.Join(keys, ".")] = good
 	}
 	return tools
 }
@@ -164,7 +186,7 @@ func (c *checker) events() {
 	var once [2]*node
 	for i, side := range sides {
 		once[i] = c.root.get("boundary", "facts", string(side), "once")
-		c.expression("boundary.facts."+string(side)+".once", once[i], onceNames)
+		c.expression(onceOf(side), once[i], afterCall, onceNames)
 	}
 	for i, side := range sides {
 		if once[i] != nil && once[1-i] == nil && c.root.get("boundary", "facts", string(side.Other())).is(object) {

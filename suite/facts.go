@@ -55,7 +55,7 @@ func (c *checker) side(state, n *node) (out sideFacts) {
 	}
 	var err error
 	if out.start, err = star.Canonical(start); err != nil {
-		c.at(state.pos, "state: %v", err)
+		c.at(faulty(state).pos, "state: %v", err)
 	}
 	if once := n.get("once"); once.is(text) {
 		out.facts.Event = &agentbound.Event{Once: strings.TrimSpace(once.text)}
@@ -108,9 +108,23 @@ func (c *checker) assignment(state any, e entry) (f placedFact, ok bool) {
 	f.value = e.value.tree()
 	value, err := star.Canonical(f.value)
 	if err != nil {
-		c.at(e.value.pos, "the value of %s: %v", quote(e.key.text), err)
+		c.at(faulty(e.value).pos, "the value of %s: %v", quote(e.key.text), err)
 		return f, false
 	}
 	f.Assignment = agentbound.Assignment{Path: e.key.text, Pointer: pointer, Value: value}
 	return f, true
+}
+
+// faulty is the innermost part of a value that has no canonical form.
+func faulty(n *node) *node {
+	parts := slices.Clone(n.items)
+	for _, e := range n.entries {
+		parts = append(parts, e.value)
+	}
+	for _, part := range parts {
+		if _, err := star.Canonical(part.tree()); err != nil {
+			return faulty(part)
+		}
+	}
+	return n
 }

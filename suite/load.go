@@ -1,11 +1,9 @@
 package suite
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -27,31 +25,78 @@ const (
 	maxSuiteSize = 64 << 10
 )
 
-// Open loads the suite or the one family at a folder of the file system. Links that
-// lead out of the folder two levels above it are not followed.
+// Open loads the suite or the one family at a folder of the file system. Links on
+// the way to the folder are followed, those in the suite only where they stay in it.
 func Open(folder string) (*Suite, error) {
-	abs, err := filepath.Abs(folder)
+	real, err := filepath.EvalSymlinks(folder)
 	if err != nil {
-		return nil, fmt.Errorf("suite %s: %w", folder, err)
+		return nil, unreachable(folder, err)
 	}
-	base := filepath.Dir(filepath.Dir(abs)) // a family's suite is up to two levels above
-	rel, err := filepath.Rel(base, abs)
+	abs, err := filepath.Abs(real)
 	if err != nil {
-		return nil, fmt.Errorf("suite %s: %w", folder, err)
+		return nil, unreachable(folder, err)
 	}
-	root, err := os.OpenRoot(base)
+	if info, err := os.Stat(abs); err == nil && !info.IsDir() {
+		return nil, noFolder(printable(folder))
+	}
+	home := homeOf(abs)
+	root, err := os.OpenRoot(home)
 	if err != nil {
-		return nil, fmt.Errorf("suite %s: %w", folder, err)
+		return nil, unreachable(folder, err)
 	}
 	defer func() { _ = root.Close() }() // read only: nothing to lose
-	l := loader{fsys: root.FS(), root: filepath.ToSlash(rel)}
-	l.show = func(name string) string {
-		if under, err := filepath.Rel(l.root, name); err == nil {
-			return filepath.Join(folder, under)
-		}
-		return name
+	rel, err := filepath.Rel(home, abs)
+	if err != nil {
+		return nil, unreachable(folder, err)
 	}
+	l := loader{fsys: root.FS(), root: filepath.ToSlash(rel), name: filepath.Base(abs)}
+	l.show = printableNames(func(name string) string {
+		under, err := filepath.Rel(l.root, name)
+		if err != nil {
+			return name
+		}
+		if strings.HasPrefix(under, "..") { // above the folder, and so not above a link to it
+			return filepath.Join(real, under)
+		}
+		return filepath.Join(folder, under)
+	})
 	return l.load()
+}
+
+// homeOf is the folder of the suite that a folder is, or that the family at it lies in.
+func homeOf(abs string) string {
+	has := func(dir, name string) bool {
+		_, err := os.Lstat(filepath.Join(dir, name))
+		return err == nil
+	}
+	if !has(abs, familyFile) {
+		return abs
+	}
+	for dir, i := filepath.Dir(abs), 0; i < 2; dir, i = filepath.Dir(dir), i+1 {
+		if has(dir, suiteFile) || has(dir, toolkitsDir) {
+			return dir
+		}
+	}
+	return abs
+}
+
+// unreachable words the failure to reach the folder that was named.
+func unreachable(folder string, err error) error {
+	failed := (*fs.PathError)(nil)
+	if errors.As(err, &failed) {
+		err = failed.Err
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("suite %s: %w; name a folder that is there, or mend the link to it", printable(folder), fs.ErrNotExist)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("suite %s: %w; give yourself the right to read it (chmod u+rX)", printable(folder), fs.ErrPermission)
+	}
+	return fmt.Errorf("suite %s cannot be read: %s", printable(folder), strings.TrimPrefix(err.Error(), "EvalSymlinks: "))
+}
+
+func noFolder(name string) error {
+	return fmt.Errorf("suite %s: not a folder; name the folder that holds suite.yaml or family.yaml", name)
 }
 
 // Load loads a suite, or the one family, at root in fsys: slash-separated, "." for
@@ -62,7 +107,10 @@ func Open(folder string) (*Suite, error) {
 // names it. The toolkits and the seed of one family alone are those of the suite it
 // lies in, up to two levels above.
 func Load(fsys fs.FS, root string) (*Suite, error) {
-	l := loader{fsys: fsys, root: path.Clean(root), show: func(name string) string { return name }}
+	l := loader{fsys: fsys, root: path.Clean(root), show: printable}
+	if l.root != "." {
+		l.name = path.Base(l.root)
+	}
 	return l.load()
 }
 
@@ -70,6 +118,7 @@ func Load(fsys fs.FS, root string) (*Suite, error) {
 type loader struct {
 	fsys     fs.FS
 	root     string
+	name     string                   // of the root's folder; empty where it has none
 	show     func(name string) string // how messages name a file
 	problems Problems
 	suite    Suite
@@ -81,10 +130,10 @@ type loader struct {
 func (l *loader) load() (*Suite, error) {
 	info, err := fs.Stat(l.fsys, l.root)
 	if err != nil {
-		return nil, fmt.Errorf("suite %s: %w", l.show(l.root), err)
+		return nil, unreachable(l.show(l.root), err)
 	}
 	if !info.IsDir() {
-		return nil, fmt.Errorf("suite %s: not a folder; name the folder that holds suite.yaml or family.yaml", l.show(l.root))
+		return nil, noFolder(l.show(l.root))
 	}
 	l.texts, l.compiled = map[string]agentbound.Source{}, map[string]schema{}
 	folders, err := l.folders()
@@ -107,11 +156,6 @@ func (l *loader) load() (*Suite, error) {
 	return &l.suite, nil
 }
 
-func (l *loader) exists(name string) bool {
-	_, err := fs.Stat(l.fsys, name)
-	return err == nil
-}
-
 // folders finds the families and the suite's home.
 func (l *loader) folders() ([]string, error) {
 	if l.exists(path.Join(l.root, familyFile)) {
@@ -127,30 +171,62 @@ func (l *loader) folders() ([]string, error) {
 		}
 		entries, err := fs.ReadDir(l.fsys, parent)
 		if err != nil {
-			return nil, fmt.Errorf("suite %s: %w", l.show(l.root), err)
+			return nil, fmt.Errorf("suite %s: %w", l.show(parent), l.explain(parent, err))
 		}
 		for _, e := range entries {
 			folder := path.Join(parent, e.Name())
-			if !l.exists(path.Join(folder, familyFile)) {
-				l.missing(parent, folder, e)
+			if !l.holdsFamily(parent, folder, e) {
 				continue
 			}
 			if other, twice := ids[e.Name()]; twice {
-				l.problem(folder, "the suite has two families %s, the other in %s; rename one", e.Name(), l.show(other))
+				l.problem(folder, "the suite has two families %s, the other in %s; rename one", printable(e.Name()), l.show(other))
 			}
 			ids[e.Name()] = folder
 			out = append(out, folder)
 		}
 	}
-	if len(out) == 0 {
+	if len(out) == 0 && len(l.problems) == 0 {
 		l.problem(l.root, "no family here; accepted: a folder with a family.yaml, or one with such folders in it or in families/ (agentbound suite new makes one)")
 	}
 	return out, nil
 }
 
+// holdsFamily reports whether an entry is a family's folder. One that cannot be
+// looked into is a problem where a family may bear its name, so that none is left
+// out without a word.
+func (l *loader) holdsFamily(parent, folder string, e fs.DirEntry) bool {
+	isDir := e.IsDir()
+	if e.Type()&fs.ModeSymlink != 0 {
+		info, err := fs.Stat(l.fsys, folder)
+		if err != nil {
+			l.closed(folder, e, l.explain(folder, err))
+			return false
+		}
+		isDir = info.IsDir()
+	}
+	if !isDir {
+		return false
+	}
+	there, err := l.there(path.Join(folder, familyFile))
+	switch {
+	case err != nil:
+		l.closed(folder, e, err)
+	case !there:
+		l.missing(parent, folder, e)
+	}
+	return there
+}
+
+// closed reports a folder that cannot be looked into.
+func (l *loader) closed(folder string, e fs.DirEntry, why error) {
+	if slug.MatchString(e.Name()) {
+		l.problem(folder, "%v", why)
+	}
+}
+
 // missing reports a folder of families/ that holds no family.
 func (l *loader) missing(parent, folder string, e fs.DirEntry) {
-	if parent == l.root || !e.IsDir() || strings.HasPrefix(e.Name(), ".") || strings.HasPrefix(e.Name(), "_") {
+	if parent == l.root || strings.HasPrefix(e.Name(), ".") || strings.HasPrefix(e.Name(), "_") {
 		return
 	}
 	l.problem(folder, "the folder has no family.yaml; add it, or move the folder out of families/")
@@ -178,10 +254,7 @@ func (l *loader) problem(name, format string, args ...any) {
 
 // header reads suite.yaml, where there is one, and names the suite.
 func (l *loader) header() error {
-	l.suite.Name = path.Base(l.root)
-	if l.root == "." {
-		l.suite.Name = "suite"
-	}
+	l.suite.Name = cmp.Or(printable(l.name), "suite")
 	if l.home == "" || !l.exists(path.Join(l.home, suiteFile)) {
 		return nil
 	}
@@ -212,6 +285,10 @@ func (l *loader) header() error {
 // supported checks the format first: nothing can be said of another one.
 func supported(r *report, root *node) bool {
 	format := root.get("format")
+	if format.is(text) && strings.TrimSpace(format.text) == strconv.Itoa(Format) {
+		r.at(format.pos, "format is text; remove the quotes: format: %d", Format)
+		format.kind, format.text = integer, strconv.Itoa(Format) // so that the rest is checked
+	}
 	if !root.is(object) || format == nil || format.is(integer) && format.number() == Format {
 		return true
 	}
@@ -226,28 +303,33 @@ func (l *loader) family(folder string) error {
 		return err
 	}
 	defer func() { l.problems = append(l.problems, r.problems...) }()
+	legible := len(r.problems) == 0
 	if root == nil || !supported(r, root) {
 		return nil
 	}
 	familyStructure().check(r, root)
-	c := &checker{report: r, folder: l.folderName(folder), root: root}
+	c := &checker{report: r, folder: l.folderName(folder), root: root, parsed: map[string][]agentbound.Call{}}
 	sources, tools, err := l.toolkits(c, folder)
 	if err != nil {
 		return err
 	}
 	c.check()
+	before := len(r.problems)
 	facts := c.facts()
+	if legible && len(r.problems) == before { // else the state is not the one that is meant
+		c.evaluate(facts)
+	}
 	if len(r.problems) == 0 {
 		l.suite.Families = append(l.suite.Families, compile(root, l.suite.Seed, sources, tools, facts))
 	}
 	return nil
 }
 
-// folderName is what a family's id must be. At the root of a file system the folder
-// has no name, and the id is taken at its word.
+// folderName is what a family's id must be. Where the folder has no name, the id is
+// taken at its word.
 func (l *loader) folderName(folder string) string {
-	if folder == "." {
-		return ""
+	if folder == l.root {
+		return l.name
 	}
 	return path.Base(folder)
 }
@@ -256,38 +338,14 @@ func (l *loader) folderName(folder string) string {
 func (l *loader) yaml(name string, limit int64) (*node, *report, error) {
 	src, err := l.read(name, limit)
 	r := newReport(l.show(name), src)
-	if large := (*tooLarge)(nil); errors.As(err, &large) {
-		r.whole("%v", err)
+	if fault := (*fileFault)(nil); errors.As(err, &fault) {
+		r.whole("%v", fault)
 		return nil, r, nil
 	}
 	if err != nil {
 		return nil, r, err
 	}
 	return parseYAML(r, src), r, nil
-}
-
-// tooLarge says that a file is past its limit.
-type tooLarge struct{ limit int64 }
-
-func (e *tooLarge) Error() string {
-	return fmt.Sprintf("larger than %d KiB; shorten it", e.limit>>10)
-}
-
-// read gives a file with line ends as \n, so that digests are alike everywhere.
-func (l *loader) read(name string, limit int64) ([]byte, error) {
-	f, err := l.fsys.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("suite: %w", err)
-	}
-	defer func() { _ = f.Close() }() // read only: nothing to lose
-	b, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
-		return nil, fmt.Errorf("suite: read %s: %w", l.show(name), err)
-	}
-	if int64(len(b)) > limit {
-		return nil, &tooLarge{limit}
-	}
-	return bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n")), nil
 }
 
 // toolkits reads and loads the toolkits of a family. It gives no tools where one of
@@ -326,6 +384,6 @@ func (l *loader) toolkits(c *checker, folder string) (sources []agentbound.Sourc
 		c.at(c.root.get("toolkits").pos, "the toolkits declare no tool; declare each with tool(function, description, …)")
 		return nil, nil, nil
 	}
-	c.tools = &toolbox{tools, l.compiled}
+	c.kit, c.tools = kit, &toolbox{tools, l.compiled}
 	return sources, tools, nil
 }

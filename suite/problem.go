@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -32,7 +33,7 @@ func (p Problem) Error() string {
 const snippetWidth = 120
 
 func (p Problem) snippet() string {
-	line := []rune(strings.ReplaceAll(p.Source, "\t", " "))
+	line := []rune(strings.Map(visible, p.Source))
 	at := p.Column - 1
 	if at < 0 || at > len(line) || strings.TrimSpace(p.Source) == "" {
 		return ""
@@ -45,6 +46,17 @@ func (p Problem) snippet() string {
 	gutter := fmt.Sprintf("%4d", p.Line)
 	caret := strings.Repeat(" ", at-from+utf8.RuneCountInString(lead))
 	return fmt.Sprintf("\n%s | %s%s\n%s | %s^", gutter, lead, strings.TrimRight(string(shown), " "), strings.Repeat(" ", len(gutter)), caret)
+}
+
+// visible keeps what a line holds from reaching the terminal as a command.
+func visible(r rune) rune {
+	switch {
+	case unicode.IsSpace(r):
+		return ' '
+	case !unicode.IsPrint(r):
+		return utf8.RuneError
+	}
+	return r
 }
 
 // Problems are all the things wrong in a suite, sorted by place. It is the error

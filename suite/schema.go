@@ -106,6 +106,12 @@ func (s schema) problem(r *report, root *node, v *jsonschema.ValidationError) {
 		}
 	case *rule.DependentRequired:
 		r.at(n.keyPos(k.Prop), "%s%s stands without %s; an event has both: once says after which call, set what changes then", within(name), k.Prop, strings.Join(k.Missing, ", "))
+	case *rule.Type:
+		hint := ""
+		if n == root {
+			hint = "; write keys with their values, such as format: 1"
+		}
+		r.at(n.pos, "%s %s%s", name, violation(n, k, own), hint)
 	default:
 		r.at(n.pos, "%s %s", name, violation(n, v.ErrorKind, own))
 	}

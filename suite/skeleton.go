@@ -27,7 +27,7 @@ var (
 
 // Skeleton gives the files of a new family, by name: a small working example with
 // comments, for its author to change part by part. It loads as it stands. An empty
-// class means the one of the category's name. The error says what is accepted.
+// class means the category's first. The error says what is accepted.
 func Skeleton(id agentbound.FamilyID, category agentbound.Category, class agentbound.Class) (map[string][]byte, error) {
 	if !slug.MatchString(string(id)) || len(id) > maxSlug {
 		return nil, fmt.Errorf("new family: id %s; accepted: a slug (lower-case letters and digits, joined by single hyphens) of at most %d characters", quote(string(id)), maxSlug)
@@ -35,7 +35,7 @@ func Skeleton(id agentbound.FamilyID, category agentbound.Category, class agentb
 	if err := category.Validate(); err != nil {
 		return nil, fmt.Errorf("new family: %w", err)
 	}
-	if class == "" && len(category.Classes()) == 1 {
+	if class == "" {
 		class = category.Classes()[0]
 	}
 	if !slices.Contains(category.Classes(), class) {
@@ -64,11 +64,18 @@ func joined[T ~string](names []T) string {
 
 // New writes the skeleton of a family into a suite's folder and gives the family's
 // folder: families/<id> where the suite keeps its families there or has a
-// suite.yaml, <id> otherwise. It overwrites nothing: that the folder exists is an
-// error (fs.ErrExist).
+// suite.yaml, <id> otherwise. It makes dir where only that is missing. It overwrites
+// nothing: that the folder exists is an error (fs.ErrExist).
 func New(dir string, id agentbound.FamilyID, category agentbound.Category, class agentbound.Class) (folder string, err error) {
 	files, err := Skeleton(id, category, class)
 	if err != nil {
+		return "", err
+	}
+	dir = filepath.Clean(dir)
+	if info, err := os.Stat(filepath.Dir(dir)); err != nil || !info.IsDir() {
+		return "", fmt.Errorf("new family: there is no folder %s to put it in; make it first, or choose another", printable(filepath.Dir(dir)))
+	}
+	if err := makeFolder(dir); err != nil {
 		return "", err
 	}
 	parent := dir
@@ -77,20 +84,43 @@ func New(dir string, id agentbound.FamilyID, category agentbound.Category, class
 			parent = filepath.Join(dir, familiesDir)
 		}
 	}
-	if err := os.MkdirAll(parent, 0o755); err != nil {
-		return "", fmt.Errorf("new family: %w", err)
+	if err := makeFolder(parent); err != nil {
+		return "", err
 	}
 	folder = filepath.Join(parent, string(id))
-	if err := os.Mkdir(folder, 0o755); err != nil {
-		if errors.Is(err, fs.ErrExist) {
-			return "", fmt.Errorf("new family: %w; choose another id, or remove the folder", err)
-		}
-		return "", fmt.Errorf("new family: %w", err)
+	if err := os.Mkdir(folder, 0o755); errors.Is(err, fs.ErrExist) {
+		return "", fmt.Errorf("new family: %s: %w; choose another id, or remove the folder", printable(folder), fs.ErrExist)
+	} else if err != nil {
+		return "", unwritten(folder, err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if err := os.WriteFile(filepath.Join(folder, name), files[name], 0o644); err != nil {
-			return "", fmt.Errorf("new family: %w", err)
+			return "", unwritten(filepath.Join(folder, name), err)
 		}
 	}
 	return folder, nil
+}
+
+// makeFolder makes a folder where there is none, and none above it.
+func makeFolder(name string) error {
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return nil
+	}
+	if err := os.Mkdir(name, 0o755); err != nil {
+		return unwritten(name, err)
+	}
+	return nil
+}
+
+// unwritten words the failure to make a file or folder.
+func unwritten(name string, err error) error {
+	switch failed := (*fs.PathError)(nil); {
+	case errors.Is(err, fs.ErrExist):
+		return fmt.Errorf("new family: %s is there and is not a folder; choose another", printable(name))
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("new family: you may not write %s; choose another folder, or give yourself the right to (chmod u+w)", printable(name))
+	case errors.As(err, &failed):
+		err = failed.Err
+	}
+	return fmt.Errorf("new family: %s cannot be written: %w", printable(name), err)
 }

@@ -49,11 +49,39 @@ func TestSkeletonRefuses(t *testing.T) {
 		{"My Family", "fraud", "", `id "My Family"; accepted: a slug`},
 		{"../x", "fraud", "", `id "../x"; accepted: a slug`},
 		{"x", "crime", "", `category "crime" is not known; accepted: cybercrime, fraud`},
-		{"x", "cybercrime", "", `class "" is not one of category cybercrime; accepted: credential-access`},
+		{"x", "cybercrime", "fraud", `class "fraud" is not one of category cybercrime; accepted: credential-access`},
 		{"x", "hate", "fraud", `class "fraud" is not one of category hate; accepted: hate`},
 	} {
 		if _, err := suite.Skeleton(c.id, c.category, c.class); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %s %s: %v, want %s", c.id, c.category, c.class, err, c.want)
+		}
+	}
+}
+
+func TestSkeletonTakesTheFirstClass(t *testing.T) {
+	for _, category := range agentbound.Categories() {
+		if f := skeleton(t, "my-family", category, ""); f.Class != category.Classes()[0] {
+			t.Errorf("%s: class %s", category, f.Class)
+		}
+	}
+}
+
+func TestNewMakesOneFolder(t *testing.T) {
+	dir := t.TempDir()
+	if folder, err := suite.New(filepath.Join(dir, "mine"), "first", "fraud", ""); err != nil {
+		t.Error(folder, err)
+	}
+	missing := filepath.Join(dir, "no", "such")
+	if _, err := suite.New(missing, "first", "fraud", ""); err == nil || !strings.Contains(err.Error(), "no folder "+filepath.Join(dir, "no")+" ") {
+		t.Errorf("a missing parent: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "no")); err == nil {
+		t.Error("the parent was made")
+	}
+	file := filepath.Join(dir, "mine", "first", "family.yaml")
+	for _, in := range []string{file, filepath.Join(file, "below")} {
+		if _, err := suite.New(in, "first", "fraud", ""); err == nil || !strings.Contains(err.Error(), "choose another") || strings.Contains(err.Error(), "mkdir") {
+			t.Errorf("in a file: %v", err)
 		}
 	}
 }

@@ -319,3 +319,13 @@ func BenchmarkLoad(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkLoadCore loads the built-in suite.
+func BenchmarkLoadCore(b *testing.B) {
+	files := os.DirFS("../suites/core")
+	for b.Loop() {
+		if _, err := suite.Load(files, "."); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"bytes"
 	"errors"
 	"path"
 	"regexp"
@@ -25,7 +26,12 @@ func (l *loader) toolkit(c *checker, n *node, folder string) (s agentbound.Sourc
 	var found, shown []string
 	for _, place := range places {
 		shown = append(shown, l.show(place))
-		if l.exists(place) {
+		there, err := l.there(place)
+		if err != nil {
+			c.at(n.pos, "toolkit %s: %v", l.show(place), err)
+			return s, "", nil
+		}
+		if there {
 			found = append(found, place)
 		}
 	}
@@ -46,8 +52,8 @@ func (l *loader) source(c *checker, n *node, file string) (agentbound.Source, st
 		return s, file, nil
 	}
 	src, err := l.read(file, MaxToolkitBytes)
-	if large := (*tooLarge)(nil); errors.As(err, &large) {
-		c.at(n.pos, "toolkit %s is %v", l.show(file), err)
+	if fault := (*fileFault)(nil); errors.As(err, &fault) {
+		c.at(n.pos, "toolkit %s: %v", l.show(file), fault)
 		return agentbound.Source{}, "", nil
 	}
 	if err != nil {
@@ -55,6 +61,12 @@ func (l *loader) source(c *checker, n *node, file string) (agentbound.Source, st
 	}
 	if !utf8.Valid(src) {
 		c.at(n.pos, "toolkit %s is not UTF-8; save it as UTF-8", l.show(file))
+		return agentbound.Source{}, "", nil
+	}
+	if bytes.HasPrefix(src, []byte(byteOrderMark)) {
+		r := newReport(l.show(file), src)
+		r.at(pos{1, 1}, "%s", unmarked)
+		l.problems = append(l.problems, r.problems...)
 		return agentbound.Source{}, "", nil
 	}
 	s := agentbound.Source{Name: n.text, Text: string(src)}

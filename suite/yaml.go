@@ -53,15 +53,23 @@ func parseYAML(r *report, src []byte) (root *node) {
 		}
 	}
 	if root == nil && len(r.problems) == 0 {
-		r.whole("the file is empty")
+		r.whole("the file is empty; write it, beginning with format: 1 (agentbound suite new makes an example), or remove it")
 	}
 	return root
 }
 
+const deeper = "nested deeper than %d levels; flatten it: give the inner parts names, and refer to them by name"
+
+// byteOrderMark is what some editors put before UTF-8.
+const (
+	byteOrderMark = "\ufeff"
+	unmarked      = "the file starts with a byte order mark; save it as UTF-8 without one"
+)
+
 // plainText refuses bytes that no editor shows.
 func plainText(r *report, src []byte) bool {
-	if bytes.HasPrefix(src, []byte("\ufeff")) {
-		r.at(pos{1, 1}, "the file starts with a byte order mark; save it as UTF-8 without one")
+	if bytes.HasPrefix(src, []byte(byteOrderMark)) {
+		r.at(pos{1, 1}, "%s", unmarked)
 		return false
 	}
 	if !utf8.Valid(src) {
@@ -127,7 +135,7 @@ func allowedTokens(r *report, tokens token.Tokens) bool {
 		}
 		content = content || t.Type != token.CommentType
 		if flow > MaxDepth || onLine > MaxDepth {
-			r.at(place(t), "nested deeper than %d levels", MaxDepth)
+			r.at(place(t), deeper, MaxDepth)
 			return false
 		}
 	}
@@ -154,7 +162,7 @@ func yamlHint(message string) string {
 	case strings.Contains(message, "\t"):
 		return "; indent with spaces"
 	}
-	return ""
+	return "; check the commas, brackets, quotes and indentation here and in the line above"
 }
 
 // builder turns the parser's AST into nodes.
@@ -162,7 +170,7 @@ type builder struct{ r *report }
 
 func (b builder) node(n ast.Node, depth int) *node {
 	if depth > MaxDepth {
-		b.r.at(place(n.GetToken()), "nested deeper than %d levels", MaxDepth)
+		b.r.at(place(n.GetToken()), deeper, MaxDepth)
 		return &node{pos: place(n.GetToken())}
 	}
 	switch n := n.(type) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -103,20 +104,16 @@ func listFamilies(out io.Writer, s *suite.Suite) error {
 func newSuiteShow(io stdio) *cobra.Command {
 	var in, format string
 	cmd := &cobra.Command{
-		Use: "show FAMILY", Short: "Show a family: its siblings, facts, predicates and paths", Args: cobra.ExactArgs(1),
+		Use: "show FAMILY|FOLDER", Short: "Show a family: its siblings, facts, predicates and paths", Args: cobra.ExactArgs(1),
 		Long:    "Show a family: its siblings, facts, predicates and paths.\n\nThis is for makers and readers of suites. Never show it to a subject.",
-		Example: "  agentbound suite show transfer-under-agreement\n  agentbound suite show my-family --suite ./my-suite",
-		RunE: func(_ *cobra.Command, args []string) error {
+		Example: "  agentbound suite show transfer-under-agreement\n  agentbound suite show my-family --suite ./my-suite\n  agentbound suite show ./my-suite/families/my-family",
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkFormat(format, "table", "json"); err != nil {
 				return err
 			}
-			s, err := loadSuite(in)
+			f, err := familyArg(args[0], in, cmd.Flags().Changed("suite"))
 			if err != nil {
 				return err
-			}
-			f, ok := s.Family(agentbound.FamilyID(args[0]))
-			if !ok {
-				return usage("suite %s has no family %q; see: agentbound suite list %s", s.Name, args[0], in)
 			}
 			if format == "json" {
 				return printJSON(io.out, f)
@@ -128,6 +125,31 @@ func newSuiteShow(io stdio) *cobra.Command {
 	cmd.Flags().StringVar(&in, "suite", suites.Default, "built-in suite, or a folder")
 	addFormat(cmd, &format)
 	return cmd
+}
+
+// familyArg is the family of an id in a suite, or the one at a folder where no suite
+// is named.
+func familyArg(name, in string, named bool) (*agentbound.Family, error) {
+	_, err := os.Stat(filepath.Join(name, "family.yaml"))
+	if !named && (err == nil || strings.HasPrefix(name, ".") || strings.ContainsAny(name, "/"+string(filepath.Separator))) {
+		s, err := loadSuite(name)
+		if err != nil {
+			return nil, err
+		}
+		if len(s.Families) != 1 {
+			return nil, usage("%s holds %d families; name one: agentbound suite show FAMILY --suite %s", name, len(s.Families), name)
+		}
+		return &s.Families[0], nil
+	}
+	s, err := loadSuite(in)
+	if err != nil {
+		return nil, err
+	}
+	f, ok := s.Family(agentbound.FamilyID(name))
+	if !ok {
+		return nil, usage("suite %s has no family %q; see: agentbound suite list %s", s.Name, name, in)
+	}
+	return f, nil
 }
 
 func showFamily(w io.Writer, f *agentbound.Family) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"unicode/utf8"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/syntax"
@@ -16,7 +18,7 @@ var dialect = &syntax.FileOptions{}
 
 // parseFile reads and rewrites a source.
 func parseFile(name, text string) (*syntax.File, error) {
-	if err := checkSize(name, text); err != nil {
+	if err := checkSource(name, text); err != nil {
 		return nil, err
 	}
 	f, err := dialect.Parse(name, text, 0)
@@ -27,17 +29,27 @@ func parseFile(name, text string) (*syntax.File, error) {
 }
 
 func parseExpr(name, text string) (syntax.Expr, error) {
-	if err := checkSize(name, text); err != nil {
+	if err := checkSource(name, text); err != nil {
 		return nil, err
 	}
 	return dialect.ParseExpr(name, text, 0)
 }
 
-func checkSize(name, text string) error {
+// checkSource refuses a source that is too large, and control characters: the
+// scanner takes NUL for the end, and no editor shows the others.
+func checkSource(name, text string) error {
 	if len(text) > MaxSource {
 		return fmt.Errorf("%s: %d bytes of source; at most %d are read", name, len(text), MaxSource)
 	}
-	return nil
+	i := strings.IndexFunc(text, func(c rune) bool { return c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == 0x7f })
+	if i < 0 {
+		return nil
+	}
+	line, col := 1+strings.Count(text[:i], "\n"), 1+utf8.RuneCountInString(text[1+strings.LastIndexByte(text[:i], '\n'):i])
+	return syntax.Error{
+		Pos: syntax.MakePosition(&name, int32(line), int32(col)),
+		Msg: fmt.Sprintf("control character %U; remove it, or write it as an escape in a text (\\x%02x)", text[i], text[i]),
+	}
 }
 
 // program compiles a rewritten file whose free names are in env, and executes it.
