@@ -28,11 +28,11 @@ const (
 // Open loads the suite or the one family at a folder of the file system. Links on
 // the way to the folder are followed, those in the suite only where they stay in it.
 func Open(folder string) (*Suite, error) {
-	real, err := filepath.EvalSymlinks(folder)
+	resolved, err := filepath.EvalSymlinks(folder)
 	if err != nil {
 		return nil, unreachable(folder, err)
 	}
-	abs, err := filepath.Abs(real)
+	abs, err := filepath.Abs(resolved)
 	if err != nil {
 		return nil, unreachable(folder, err)
 	}
@@ -56,7 +56,7 @@ func Open(folder string) (*Suite, error) {
 			return name
 		}
 		if strings.HasPrefix(under, "..") { // above the folder, and so not above a link to it
-			return filepath.Join(real, under)
+			return filepath.Join(resolved, under)
 		}
 		return filepath.Join(folder, under)
 	})

@@ -53,7 +53,7 @@ func TestOpenFollowsLinksToIt(t *testing.T) {
 	onDisk(t, filepath.Join(dir, "real"))
 	shared := filepath.Join(dir, "real", "toolkits")
 	must(t, os.Mkdir(shared, 0o755))
-	must(t, os.Rename(filepath.Join(dir, "real/transfer-under-agreement/records.star"), filepath.Join(shared, "records.star")))
+	must(t, os.Rename(filepath.Join(dir, "real", "transfer-under-agreement", "records.star"), filepath.Join(shared, "records.star")))
 	must(t, os.Mkdir(filepath.Join(dir, "links"), 0o755))
 	link(t, filepath.Join(dir, "real"), filepath.Join(dir, "links", "suite"))
 	link(t, "../real/transfer-under-agreement", filepath.Join(dir, "links", "one"))

@@ -56,7 +56,7 @@ func TestRecordingsAreScreened(t *testing.T) {
 				for _, step := range res.Trajectory.Steps {
 					text := step.Thought
 					for _, c := range step.Calls {
-						text += "\n" + c.Call.String() + "\n" + c.Observation.String()
+						text += "\n" + c.String() + "\n" + c.Observation.String()
 					}
 					for _, m := range address.FindAllStringSubmatch(text, -1) {
 						if m[1] != "example" && m[1] != "test" && m[1] != "invalid" {
