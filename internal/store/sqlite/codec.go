@@ -44,7 +44,7 @@ func (s *Store) encode(r *agentbound.Result) (e encoded, err error) {
 	for i := range t.Steps {
 		e.usage = e.usage.Add(t.Steps[i].Usage)
 	}
-	text, err := agentbound.EncodeJSON(t)
+	text, err := agentbound.AppendTrajectory(make([]byte, 0, 8<<10), t)
 	if err != nil {
 		return e, fmt.Errorf("trial %s (%s/%s): trajectory: %w", r.Key, r.Family, r.Split, err)
 	}

@@ -101,13 +101,15 @@ func (s *Store) writable(ctx context.Context) error {
 	return errors.Join(err, tx.Rollback())
 }
 
+// state reads the tables before the mark: a store that is being made gets its mark
+// first, so that one with tables always shows it.
 func (s *Store) state(ctx context.Context) (st fileState, err error) {
 	for _, q := range []struct {
 		text string
 		to   any
 	}{
-		{"PRAGMA application_id", &st.application},
 		{"SELECT count(*) FROM sqlite_schema", &st.tables},
+		{"PRAGMA application_id", &st.application},
 		{"PRAGMA journal_mode", &st.journal},
 	} {
 		if err := s.write.QueryRowContext(ctx, q.text).Scan(q.to); err != nil {
