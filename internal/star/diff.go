@@ -449,7 +449,7 @@ func splitPointer(p string) ([]string, error) {
 				return nil, fmt.Errorf("%q is not a JSON Pointer: after ~ comes 0 or 1", clip(p))
 			}
 		}
-		segments[i] = strings.ReplaceAll(strings.ReplaceAll(s, "~1", "/"), "~0", "~")
+		segments[i] = Unescape(s)
 	}
 	return segments, nil
 }
@@ -500,4 +500,9 @@ func count(v starlark.Value, item agentbound.Value) int {
 		}
 	}
 	return n
+}
+
+// Unescape reads a segment of a JSON Pointer.
+func Unescape(s string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(s, "~1", "/"), "~0", "~")
 }

@@ -31,6 +31,7 @@ type tool struct {
 	fn     *starlark.Function
 	params []field
 	schema func() (*jsonschema.Schema, error)
+	reach  reach
 	writes written
 
 	mu        sync.Mutex
@@ -54,6 +55,11 @@ func (k *Kit) load(s agentbound.Source) error {
 	if err != nil {
 		return err
 	}
+	plain, err := dialect.Parse(s.Name, s.Text, 0) // as written: f is rewritten by now
+	if err != nil {
+		return err
+	}
+	reaching := newReaching(plain)
 	env := with(argumentTypes())
 	var keep []starlark.Value // what outlives the load: calls share it, so it is frozen
 	loaded := false
@@ -65,6 +71,7 @@ func (k *Kit) load(s agentbound.Source) error {
 		if err != nil {
 			return nil, err
 		}
+		t.reach = reaching.of(t.fn)
 		keep = append(append(keep, t.fn), defaults(t.params)...)
 		return starlark.None, nil
 	})

@@ -2,6 +2,7 @@ package program
 
 import (
 	"context"
+	"strings"
 
 	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/internal/star"
@@ -19,6 +20,7 @@ type otherSide struct {
 // facts are the other side's, the same for every trial of a task.
 type facts struct {
 	places       []string // as JSON Pointers
+	parts        []string // of the state at its top, which the places lie in
 	start, event star.State
 	once         *star.Predicate // nil: no event
 }
@@ -54,6 +56,8 @@ func factsOf(p *star.Program, f *agentbound.Family, other *agentbound.Task) (*fa
 		}
 		for _, a := range set {
 			o.places = appendNew(o.places, a.Pointer)
+			part, _, _ := strings.Cut(strings.TrimPrefix(a.Pointer, "/"), "/")
+			o.parts = appendNew(o.parts, star.Unescape(part))
 		}
 	}
 	return o, nil

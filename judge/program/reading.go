@@ -146,6 +146,9 @@ func (r *reading) compare(at agentbound.At, c agentbound.CallRecord, before star
 	if r.other == nil || r.evidenceSeen != nil && !atCritical {
 		return r.noteEvent()
 	}
+	if !atCritical && !r.program.Kit.Reaches(c.Tool, r.other.parts) { // its answer cannot depend on the facts
+		return r.noteEvent()
+	}
 	if !c.OK { // a fault of the world, and no answer of the tool, shows nothing
 		here, err := r.program.Kit.Call(r.ctx, before, c.Call)
 		if err != nil || here.OK {
