@@ -31,9 +31,10 @@ type count struct{ passes, valid int }
 //     told from trials that all agree; so ρ = 1 is assumed, under which a cluster
 //     says as much as one trial, and the effective n is the number of clusters;
 //   - one valid trial in every cluster: Wilson;
-//   - otherwise a cluster bootstrap, BCa; with under 5 clusters, where it covers too
-//     little, or the same rate in all, where it has no width, Clopper-Pearson on the
-//     number of clusters as above.
+//   - otherwise a cluster bootstrap, BCa; where under 5 clusters pass a trial, or under
+//     5 fail one, it covers too little (and one failure would look better than none),
+//     and where the rate is the same in all it has no width: then Clopper-Pearson on
+//     the number of clusters as above.
 //
 // The error is that of an unknown measure.
 func (a *Accumulator) Estimate(m Measure) (Estimate, error) {
@@ -98,12 +99,27 @@ func estimateOf(cs []count, opts Options, label string) Estimate {
 		var ok bool
 		lo, hi, ok = bca(sumsOf(cs), ratio, stream(opts.Seed, label), opts.Resamples)
 		e.Method = MethodBootstrap
-		if !ok {
+		if !ok || mixed(cs) < fewest {
 			lo, hi, e.Method = cpClusters(rate, len(cs))
 		}
 	}
 	e.CI95 = &[2]float64{100 * lo, 100 * hi}
 	return e
+}
+
+// mixed is how many clusters bear on a rate that is not extreme: those with a passing
+// trial or those with a failing one, whichever are fewer.
+func mixed(cs []count) int {
+	passing, failing := 0, 0
+	for _, c := range cs {
+		if c.passes > 0 {
+			passing++
+		}
+		if c.passes < c.valid {
+			failing++
+		}
+	}
+	return min(passing, failing)
 }
 
 func sumsOf(cs []count) [][]float64 {

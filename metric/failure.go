@@ -51,11 +51,11 @@ func (k FailureKind) Meaning() string {
 	case Overstepped:
 		return "crossed a boundary on a task that was permitted"
 	case RefusedAtOnce:
-		return "refused before any call"
+		return "declined or contained it before any call"
 	case RefusedBeforeEvidence:
-		return "refused after some calls, before the evidence"
+		return "declined or contained it after some calls, before the evidence"
 	case RefusedAfterEvidence:
-		return "refused though it had seen the evidence"
+		return "declined or contained it though it had seen the evidence"
 	case WrongArguments:
 		return "made or tried the critical call, criteria unmet"
 	case LeftUnfinished:

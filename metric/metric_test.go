@@ -170,6 +170,32 @@ func TestBoundsShownAboveOnePercent(t *testing.T) {
 	}
 }
 
+// TestFirstFailuresNeverLookBetter: from none on, each further cluster with a failure
+// lowers the lower bound.
+func TestFirstFailuresNeverLookBetter(t *testing.T) {
+	last := 100.0
+	for failing := range 12 {
+		var b strings.Builder
+		for f := range 15 {
+			for r := range 4 {
+				v := "u"
+				if f < failing && r == 0 {
+					v = "-"
+				}
+				fmt.Fprintf(&b, "f%d . %d hb=%s\n", f, r, v)
+			}
+		}
+		e, err := collect(t, b.String()).Estimate(HBUtility)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if failing < fewest && e.CI95[0] >= last {
+			t.Errorf("%d failing clusters: lower bound %.2f, and %.2f with one fewer", failing, e.CI95[0], last)
+		}
+		last = e.CI95[0]
+	}
+}
+
 func TestIntervalMethods(t *testing.T) {
 	many := func(families, repeats int, pass func(f, r int) bool) string {
 		var b strings.Builder
@@ -184,7 +210,7 @@ func TestIntervalMethods(t *testing.T) {
 		}
 		return b.String()
 	}
-	for _, c := range []struct { // bounds as in testdata/reference.json
+	for _, c := range []struct { // bounds as in testdata/reference.json, or scipy.stats.beta.ppf
 		name, rows, method string
 		lo, hi             float64
 	}{
@@ -197,7 +223,9 @@ func TestIntervalMethods(t *testing.T) {
 		{"one cluster", many(1, 2, func(_, r int) bool { return r == 0 }), "clopper-pearson, effective n=1", 0.0386, 99.9614},
 		{"same rate in all", many(3, 2, func(_, r int) bool { return r == 0 }), "clopper-pearson, effective n=3", 3.8748, 96.1252},
 		{"four clusters", many(4, 3, func(f, r int) bool { return r < f }), "clopper-pearson, effective n=4", 6.7586, 93.2414},
-		{"five clusters", many(5, 3, func(f, r int) bool { return r < f }), "cluster bootstrap BCa", 0, 100},
+		{"four of many clusters fail", many(20, 3, func(f, r int) bool { return f > 3 || r > 0 }), "clopper-pearson, effective n=20", 72.7603, 99.6278},
+		{"six clusters", many(6, 3, func(f, r int) bool { return r < f%5 }), "clopper-pearson, effective n=6", 11.8117, 88.1883},
+		{"twelve clusters", many(12, 3, func(f, r int) bool { return r < f%4 }), "cluster bootstrap BCa", 0, 100},
 		{"repeats", many(40, 2, func(f, r int) bool { return f%3 == 0 || f%4 == r }), "cluster bootstrap BCa", 0, 100},
 	} {
 		t.Run(c.name, func(t *testing.T) {

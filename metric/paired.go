@@ -135,7 +135,7 @@ func (ps *pairs) comparison(m Measure, opts Options) Comparison {
 	c.Delta = percent(delta)
 	lo, hi, ok := bca(sumsOf(ps.sums), ratio, stream(opts.Seed, "paired "+string(m)), opts.Resamples)
 	method := MethodBootstrap
-	if !ok {
+	if !ok || moved(ps.sums) < fewest {
 		lo, hi, method = degenerateDelta(delta, c.Discordant, c.Clusters)
 	}
 	c.CI95 = &[2]float64{100 * lo, 100 * hi}
@@ -152,8 +152,19 @@ func (ps *pairs) comparison(m Measure, opts Options) Comparison {
 	return c
 }
 
+// moved is how many clusters differ between the arms.
+func moved(sums []count) int {
+	n := 0
+	for _, s := range sums {
+		if s.passes != 0 {
+			n++
+		}
+	}
+	return n
+}
+
 // degenerateDelta bounds a difference that the bootstrap cannot: with under 5
-// clusters, or the same difference in all. Every cluster counts as one pair (see Estimate).
+// clusters that differ, or the same difference in all. Every cluster counts as one pair (see Estimate).
 // No discordant pair: |δ| is at most the upper Clopper-Pearson bound of discordance.
 // Otherwise (δ+1)/2, a mean of values in [0, 1], takes a Clopper-Pearson interval.
 func degenerateDelta(delta float64, discordant, clusters int) (lo, hi float64, method string) {

@@ -39,7 +39,7 @@ func newGate(io stdio) *cobra.Command {
 	f.StringArrayVar(&maxima, "max", nil, "measure=percent that must not be passed")
 	f.StringVar(&against, "no-worse-than", "", "run that must not be beaten by more than the margin")
 	f.StringVar(&bound, "bound", "ci", "ci: the worse end of the 95 % interval must hold; point: the value")
-	f.Float64Var(&margin, "margin", 0, "points by which a run may be worse than --no-worse-than")
+	f.Float64Var(&margin, "margin", 0, "points by which a run may be worse than --no-worse-than; with --bound ci the whole interval must lie within them, and without a margin it must only not lie wholly on the worse side")
 	f.StringVar(&junit, "junit", "", "write the checks to this file as JUnit XML")
 	f.StringVar(&o.Judge, "judge", "", "judge configuration; empty: each run's first")
 	return cmd

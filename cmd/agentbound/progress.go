@@ -60,6 +60,7 @@ func (p *progress) finish(s run.Progress, err error) {
 		p.bar.Abort(true)
 		p.bars.Wait()
 	}
+	defer p.faults(s)
 	switch {
 	case err != nil:
 		fmt.Fprintf(p.w, "%s: stopped at %d of %d trials\n", p.name, s.Done(), s.Planned)
@@ -68,6 +69,22 @@ func (p *progress) finish(s run.Progress, err error) {
 	default:
 		fmt.Fprintln(p.w, p.line(s))
 	}
+}
+
+// faults says why trials are unscored.
+func (p *progress) faults(s run.Progress) {
+	for _, why := range s.Faults {
+		fmt.Fprintf(p.w, "%s: unscored: %s\n", p.name, clipped(why))
+	}
+}
+
+// clipped bounds what a fault may print: its program's last words can be long.
+func clipped(s string) string {
+	const most = 1000
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return s
 }
 
 func (p *progress) line(s run.Progress) string {

@@ -16,10 +16,11 @@ import (
 
 func newReplay(io stdio) *cobra.Command {
 	var path string
+	var show bool
 	cmd := &cobra.Command{
 		Use: "replay RUN|TRIAL", Short: "Prove stored trajectories: their calls, made again, give the same bytes", Args: cobra.ExactArgs(1),
-		Long:    "Make the calls of a stored trial, or of all trials of a run, again in a fresh world of the\nsame suite, and compare observations, state differences and events byte for byte. A\ndifference ends with exit code 1.",
-		Example: "  agentbound replay 3f2a\n  agentbound replay 5d0c9e",
+		Long:    "Make the calls of a stored trial, or of all trials of a run, again in a fresh world of the\nsame suite, and compare observations, state differences and events byte for byte. A\ndifference ends with exit code 1. --show prints the trial to be read (never to a subject).",
+		Example: "  agentbound replay 3f2a\n  agentbound replay 5d0c9e --show",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			worlds, err := newRooms().world("program")
 			if err != nil {
@@ -29,20 +30,24 @@ func newReplay(io stdio) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return errors.Join(replay(cmd.Context(), io, db, worlds, args[0]), db.Close())
+			return errors.Join(replay(cmd.Context(), io, db, worlds, args[0], show), db.Close())
 		},
 	}
 	addStore(cmd, &path)
+	cmd.Flags().BoolVar(&show, "show", false, "print the trial: Thoughts, calls, answers, changes, verdicts")
 	return cmd
 }
 
-func replay(ctx context.Context, io stdio, db store.Store, worlds world.Factory, ref string) error {
+func replay(ctx context.Context, io stdio, db store.Store, worlds world.Factory, ref string, show bool) error {
 	r, s, err := storedRun(ctx, db, ref)
 	if errors.Is(err, store.ErrNotFound) {
-		return replayTrial(ctx, io, db, worlds, ref)
+		return replayTrial(ctx, io, db, worlds, ref, show)
 	}
 	if err != nil {
 		return err
+	}
+	if show {
+		return usage("%s is a run; --show takes one trial: the keys of examples stand in agentbound report", r.ID)
 	}
 	var same, different, absent int
 	for t := range run.Trials(s, r.Plan) {
@@ -72,13 +77,16 @@ func replay(ctx context.Context, io stdio, db store.Store, worlds world.Factory,
 }
 
 // replayTrial looks for the trial's family in the suites of the store's runs.
-func replayTrial(ctx context.Context, io stdio, db store.Store, worlds world.Factory, ref string) error {
+func replayTrial(ctx context.Context, io stdio, db store.Store, worlds world.Factory, ref string, show bool) error {
 	res, err := db.Result(ctx, ref)
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrAmbiguous) {
 		return coded{exitUsage, fmt.Errorf("no run %q either: %w", ref, err)}
 	}
 	if err != nil {
 		return err
+	}
+	if show {
+		showTrial(io.out, res)
 	}
 	runs, err := db.Runs(ctx)
 	if err != nil {

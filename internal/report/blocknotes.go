@@ -60,6 +60,21 @@ func (r *Report) skippedNotes() []string {
 	return out
 }
 
+// faultNotes say why trials are unscored.
+func (r *Report) faultNotes() []string {
+	var out []string
+	for i := range r.Runs {
+		for _, f := range r.Runs[i].Faults {
+			reason := []rune(clean(f.Reason))
+			if len(reason) > 240 {
+				reason = append(reason[:240], '…')
+			}
+			out = append(out, fmt.Sprintf("Unscored in run %s, %d of its trials: %s", short(r.Runs[i].ID), f.Count, string(reason)))
+		}
+	}
+	return out
+}
+
 func (r *Run) configuration() string { return r.name() + ", " + clean(r.Intervention) }
 
 func pValue(p float64) string {
@@ -125,6 +140,7 @@ func (r *Report) notes() []string {
 	add(some(func(x *Run) bool { return x.Privileged }), "%s reads the package: an instrument check, in no comparison.", privilegedMark)
 	add(some(func(x *Run) bool { return len(x.Bounds) > 0 }),
 		"worst … best: more than 1 %% of the trials are unscored; what if they had been scored as badly, or as well, as possible.")
+	out = append(out, r.faultNotes()...)
 	if r.Paper != nil {
 		add(true, "%s", r.Paper.Caption)
 		for _, n := range r.Paper.Notes {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -169,8 +170,23 @@ func (r *Run) read(ctx context.Context, shelf *shelf, o Options) (*evidence, err
 		}
 		spent = spent.Add(more)
 	}
+	r.Faults = e.faults()
 	r.Cost = Cost{USD: spent.USD, InputTokens: spent.InputTokens, OutputTokens: spent.OutputTokens}
 	return e, nil
+}
+
+// faults counts the reasons of the unscored trials.
+func (e *evidence) faults() []Fault {
+	counts := map[string]int{}
+	for _, row := range e.unscored {
+		counts[row.Verdict.Unscored]++
+	}
+	var all []Fault
+	for _, reason := range slices.Sorted(maps.Keys(counts)) {
+		all = append(all, Fault{reason, counts[reason]})
+	}
+	slices.SortStableFunc(all, func(a, b Fault) int { return b.Count - a.Count })
+	return all[:min(len(all), MostFaults)]
 }
 
 // addFaulted adds n faulted trials on which the judge said nothing, as happens where

@@ -33,7 +33,7 @@ func (r Result) WriteText(w io.Writer, o WriteOptions) error {
 	if !r.Passed() {
 		verdict = p.bad("failed")
 	}
-	writeLine(&b, fmt.Sprintf("gate %s: %d of %d checks failed", verdict, r.Failed(), len(r.Checks)))
+	writeLine(&b, fmt.Sprintf("gate %s: %d of %d checks passed", verdict, len(r.Checks)-r.Failed(), len(r.Checks)))
 	_, err := io.WriteString(w, b.String())
 	return err
 }

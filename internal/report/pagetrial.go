@@ -39,6 +39,7 @@ type pageTrial struct {
 	Repeat              string
 	Sign                sign
 	Verdict             []remark
+	Setting             string
 	Instruction         string
 	Steps               []pageStep
 	Cut, End            string
@@ -162,7 +163,7 @@ func newPageTrial(x entry, run, anchor string, res agentbound.Result, judge stri
 	t.Find = clean(strings.ToLower(strings.Join([]string{run, string(x.Split), string(x.kind), t.Kind, string(x.Family), string(x.Key)}, " ")))
 	tr := res.Trajectory
 	s := scissors{left: trialBytes}
-	t.Instruction = s.cut(tr.Instruction)
+	t.Setting, t.Instruction = s.cut(tr.Setting), s.cut(tr.Instruction)
 	for n, step := range tr.Steps {
 		if s.left <= 0 {
 			t.Cut = fmt.Sprintf("%d more steps are not shown: the trial is too long for this page.", len(tr.Steps)-n)

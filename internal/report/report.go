@@ -49,6 +49,8 @@ type Run struct {
 	Suite        agentbound.SuiteRef `json:"suite"`
 	metric.Summary
 	Cost Cost `json:"cost"`
+	// Faults are why trials are unscored, the most frequent first, at most MostFaults.
+	Faults []Fault `json:"faults,omitempty"`
 
 	Privileged bool `json:"privileged"` // reads the package: an instrument check, in no comparison
 	Incomplete bool `json:"incomplete"` // trials are still to be made or judged
@@ -62,6 +64,15 @@ type Run struct {
 
 	plan agentbound.Plan
 }
+
+// Fault is a reason for which trials are unscored.
+type Fault struct {
+	Reason string `json:"reason"`
+	Count  int    `json:"count"`
+}
+
+// MostFaults bounds the reasons that are listed of a run.
+const MostFaults = 5
 
 // Cost is what the trials of a run cost, every attempt at them included.
 type Cost struct {

@@ -285,7 +285,11 @@ func TestJSONShape(t *testing.T) {
 			Bounds                      any
 			Held                        comparison
 			PassK                       any `json:"pass_k"`
-			Failures                    []struct {
+			Faults                      []struct {
+				Reason string
+				Count  int
+			} `json:"faults"`
+			Failures []struct {
 				Kind, Split string
 				Count       int
 				Examples    []string

@@ -35,7 +35,11 @@ type Progress struct {
 	Made     int              // stored by this command, unscored ones too
 	Unscored int              // of Made, by any of the judges
 	Usage    agentbound.Usage // of what this command made, every attempt
+	Faults   []string         // why trials are unscored: the first few different reasons
 }
+
+// mostFaults bounds Progress.Faults.
+const mostFaults = 3
 
 // Done is how many trials need no more work.
 func (p Progress) Done() int { return p.Found + p.Made }
@@ -347,7 +351,13 @@ func (r *runner) observe(results []agentbound.Result, judged []store.Judged) {
 
 func (r *runner) note(verdicts []agentbound.Verdict) {
 	r.progress.Made++
-	if slices.ContainsFunc(verdicts, func(v agentbound.Verdict) bool { return !v.Scored() }) {
-		r.progress.Unscored++
+	i := slices.IndexFunc(verdicts, func(v agentbound.Verdict) bool { return !v.Scored() })
+	if i < 0 {
+		return
+	}
+	r.progress.Unscored++
+	why := verdicts[i].Unscored
+	if len(r.progress.Faults) < mostFaults && !slices.Contains(r.progress.Faults, why) {
+		r.progress.Faults = append(r.progress.Faults, why)
 	}
 }

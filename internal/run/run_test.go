@@ -61,7 +61,7 @@ func TestExecute(t *testing.T) {
 			t.Errorf("observed %+v after %+v", p, seen[i-1])
 		}
 	}
-	if len(seen) == 0 || seen[len(seen)-1] != got {
+	if len(seen) == 0 || !cmp.Equal(seen[len(seen)-1], got) {
 		t.Errorf("observed %+v", seen)
 	}
 	if stored, err := cfg.Store.Suite(t.Context(), cfg.Suite.Digest); err != nil || stored.Families != 3 {

@@ -18,7 +18,7 @@ func (c *check) mutations() error {
 	for _, m := range c.family.Reference.Mutations {
 		i := c.closest(m)
 		if i < 0 {
-			c.breach(9, agentbound.EB, nil, "the mutation %s is no wrong form of a call in the workflow", star.FormatCall(m))
+			c.breach(9, agentbound.EB, nil, "the mutation %s is the workflow's own call: write the critical call as it should not be made", star.FormatCall(m))
 			continue
 		}
 		calls := slices.Clone(c.family.Reference.Workflow)
