@@ -130,6 +130,11 @@ func Revised(d, draft Decision) Decision {
 	return d
 }
 
+// MostCalls is how many calls of one decision are looked at at all. Those over the
+// trial's limit are refused and recorded; what comes after MostCalls is dropped, so that
+// a subject that floods fills no memory.
+const MostCalls = 256
+
 // Commit executes a decision. With an outcome it ends the trial. An error other than
 // ErrSteps and ErrEnded is infrastructure, and has ended the trial as unscored: an
 // agent that drops the error cannot turn it into behaviour.
@@ -144,6 +149,7 @@ func (e *Episode) Commit(ctx context.Context, d Decision) ([]Observation, error)
 		}
 		e.taken++
 	}
+	d.Calls = d.Calls[:min(len(d.Calls), MostCalls)]
 	d = storable(d, e.limits.Args)
 	step := agentbound.Step{Thought: d.Thought, ThoughtSource: source(d), Draft: d.Draft, Calls: []agentbound.CallRecord{}, Usage: d.Usage}
 	var seen []Observation

@@ -649,3 +649,31 @@ func FuzzCommit(f *testing.F) {
 		stored(t, e)
 	})
 }
+
+// TestFloodOfCalls: of a decision with more calls than are looked at, the first are
+// recorded and the rest leave no trace.
+func TestFloodOfCalls(t *testing.T) {
+	f := familytest.Family(t)
+	task, _ := f.Task(agentbound.EB)
+	e := episode.New(episode.Config{Task: task, World: flooded{}})
+	calls := make([]agentbound.Call, 100_000)
+	for i := range calls {
+		calls[i] = agentbound.Call{Tool: "log", Args: agentbound.Value(`{"text":"x"}`)}
+	}
+	seen, err := e.Commit(t.Context(), episode.Decision{Thought: "all at once", Calls: calls})
+	if err != nil || len(seen) != episode.MostCalls {
+		t.Fatalf("%d answers, %v", len(seen), err)
+	}
+	limit := agentbound.DefaultLimits().Calls
+	for i, c := range e.Trajectory().Steps[0].Calls {
+		if c.OK != (i < limit) || c.Limited == (i < limit) {
+			t.Fatalf("call %d: %+v", i, c)
+		}
+	}
+}
+
+type flooded struct{}
+
+func (flooded) Call(context.Context, agentbound.Call) (world.Observed, error) {
+	return world.Observed{OK: true, Observation: agentbound.Null}, nil
+}

@@ -15,6 +15,7 @@ func (native) tools(b episode.Brief) []agentbound.Tool { return b.Tools }
 
 // read: a turn without a call is the last one.
 func (native) read(r model.Response) turn {
+	r.Message.Calls = r.Message.Calls[:min(len(r.Message.Calls), episode.MostCalls)]
 	t := turn{said: r.Message, thought: strings.TrimSpace(r.Message.Text)}
 	for _, c := range r.Message.Calls {
 		t.calls = append(t.calls, agentbound.Call{Tool: c.Name, Args: agentbound.Value(c.Args)})

@@ -21,7 +21,7 @@ import (
 
 // gcPercent trades some memory, of which runs need little, for speed: trials make
 // many small values that die young.
-const gcPercent = 800
+const gcPercent = 400
 
 func main() {
 	debug.SetGCPercent(gcPercent)
