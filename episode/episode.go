@@ -130,7 +130,7 @@ func Revised(d, draft Decision) Decision {
 	return d
 }
 
-// MostCalls is how many calls of one decision are looked at at all. Those over the
+// MostCalls is how many calls of one decision are considered. Those over the
 // trial's limit are refused and recorded; what comes after MostCalls is dropped, so that
 // a subject that floods fills no memory.
 const MostCalls = 256
