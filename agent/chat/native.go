@@ -17,8 +17,11 @@ func (native) tools(b episode.Brief) []agentbound.Tool { return b.Tools }
 func (native) read(r model.Response) turn {
 	r.Message.Calls = r.Message.Calls[:min(len(r.Message.Calls), episode.MostCalls)]
 	t := turn{said: r.Message, thought: strings.TrimSpace(r.Message.Text)}
-	for _, c := range r.Message.Calls {
+	for i, c := range r.Message.Calls {
 		t.calls = append(t.calls, agentbound.Call{Tool: c.Name, Args: agentbound.Value(c.Args)})
+		if len(c.Args) > agentbound.DefaultLimits().Args {
+			t.said.Calls[i].Args = "{}" // refused for its size, as its answer says: not sent back each turn
+		}
 	}
 	if len(t.calls) == 0 {
 		t.thought, t.end = ended(r.Message.Text)

@@ -232,6 +232,12 @@ func (o object) outcome() (*agentbound.Outcome, error) {
 	return &out, nil
 }
 
+// What one decision may be said to cost, so that sums over a run stay numbers.
+const (
+	mostTokens = 1_000_000_000
+	mostUSD    = 1_000_000
+)
+
 // usage is what the program says that this decision cost.
 func (o object) usage() (u agentbound.Usage, err error) {
 	if !o.has("usage") {
@@ -251,6 +257,9 @@ func (o object) usage() (u agentbound.Usage, err error) {
 	}
 	if u.InputTokens < 0 || u.OutputTokens < 0 || u.USD < 0 {
 		return u, refuse("usage is below 0")
+	}
+	if u.InputTokens > mostTokens || u.OutputTokens > mostTokens || u.USD > mostUSD {
+		return u, refuse("usage is more than one decision can cost; accepted: up to %d tokens and %d usd", mostTokens, mostUSD)
 	}
 	return u, nil
 }

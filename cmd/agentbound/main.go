@@ -23,8 +23,15 @@ import (
 // many small values that die young.
 const gcPercent = 400
 
+// memoryLimit is where the collector stops trading: beyond it works as hard as it must.
+// GOMEMLIMIT outranks it.
+const memoryLimit = 1 << 30
+
 func main() {
 	debug.SetGCPercent(gcPercent)
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memoryLimit)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := execute(ctx, os.Args[1:], stdio{os.Stdin, os.Stdout, os.Stderr})
 	stop()

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"time"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/token"
 	"github.com/spf13/cobra"
 
 	"github.com/agentbound/agentbound"
@@ -69,9 +72,9 @@ func addRequest(cmd *cobra.Command, r *request) {
 
 // fromFile reads a plan file; flags that were given outrank it.
 func (r *request) fromFile(cmd *cobra.Command, path string) error {
-	b, err := os.ReadFile(path)
+	b, err := readPlan(path)
 	if err != nil {
-		return usage("plan: %w", err)
+		return err
 	}
 	file := request{Suite: r.Suite, Inter: r.Inter, World: r.World, Judge: r.Judge, Splits: r.Splits}
 	if err := yaml.UnmarshalWithOptions(b, &file, yaml.Strict()); err != nil {
@@ -95,6 +98,36 @@ func (r *request) fromFile(cmd *cobra.Command, path string) error {
 	}
 	*r = file
 	return nil
+}
+
+// mostPlan bounds a plan file.
+const mostPlan = 1 << 20
+
+// readPlan reads a plan file and refuses what it has no use for: more than one
+// document, and aliases, with which a small file asks for much memory.
+func readPlan(path string) ([]byte, error) {
+	f, err := os.Open(path) //nolint:gosec // the user names the file
+	if err != nil {
+		return nil, usage("plan: %w", err)
+	}
+	b, err := io.ReadAll(io.LimitReader(f, mostPlan+1))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, usage("plan: %w", err)
+	}
+	if len(b) > mostPlan {
+		return nil, usage("plan %s: has more than %d bytes, which is no plan", path, mostPlan)
+	}
+	for i, t := range lexer.Tokenize(string(b)) {
+		switch t.Type {
+		case token.AnchorType, token.AliasType, token.MergeKeyType:
+			return nil, usage("plan %s:%d: anchors (&), aliases (*) and merge keys (<<) are not accepted; write the value out", path, t.Position.Line)
+		case token.DocumentHeaderType:
+			if i > 0 {
+				return nil, usage("plan %s:%d: a second document; one file is one plan", path, t.Position.Line)
+			}
+		}
+	}
+	return b, nil
 }
 
 // resolved is a plan with what it runs with.
@@ -154,6 +187,12 @@ func (r request) base(s *suite.Suite) (agentbound.Plan, error) {
 	p := agentbound.Plan{Version: agentbound.PlanVersion, Suite: s.Ref(), World: r.World, Seed: r.Seed}
 	if len(r.Agents) == 0 {
 		return p, usage("no agent: name one with --agent, such as --agent reference:evidence; see: agentbound agents")
+	}
+	if len(r.Inter) == 0 {
+		return p, usage("no intervention: leave it out for %s alone, or name one with --intervene", agentbound.Bare)
+	}
+	if len(r.Splits) == 0 {
+		return p, usage("no splits: leave them out for all, or name some with --splits")
 	}
 	if r.Repeats < 0 || r.Limit < 0 || r.MaxSteps < 0 {
 		return p, usage("--repeats, --limit and --max-steps cannot be negative")
@@ -256,15 +295,15 @@ func trials(s *suite.Suite, p agentbound.Plan) int {
 }
 
 // describe prints what a run would do, for --dry-run.
-func describe(io stdio, s *suite.Suite, all []resolved) error {
+func describe(std stdio, s *suite.Suite, all []resolved) error {
 	total := 0
 	for _, r := range all {
 		n := trials(s, r.plan)
 		total += n
-		fmt.Fprintf(io.out, "%s  %s, %s, world %s, judge %s: %d trials of at most %d steps, %s\n",
+		fmt.Fprintf(std.out, "%s  %s, %s, world %s, judge %s: %d trials of at most %d steps, %s\n",
 			r.plan.ID(), r.plan.Agent.Name, r.plan.Intervention.Name, r.plan.World, r.plan.Judges[0], n, r.plan.Limits.Steps, worstCost(r.plan, n))
 	}
-	fmt.Fprintf(io.out, "suite %s (%.12s), %d runs, %d trials\n", s.Name, s.Digest, len(all), total)
+	fmt.Fprintf(std.out, "suite %s (%.12s), %d runs, %d trials\n", s.Name, s.Digest, len(all), total)
 	return nil
 }
 

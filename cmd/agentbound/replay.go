@@ -59,7 +59,7 @@ func replay(ctx context.Context, io stdio, db store.Store, worlds world.Factory,
 		case err != nil:
 			return err
 		}
-		ok, err := proved(ctx, io, worlds, s, res)
+		ok, err := proved(ctx, io, worlds, s, r.Plan, res)
 		if err != nil {
 			return err
 		}
@@ -101,7 +101,7 @@ func replayTrial(ctx context.Context, io stdio, db store.Store, worlds world.Fac
 		if !ok || r.Plan.Key(f.Digest, res.Split, res.Repeat) != res.Key {
 			continue
 		}
-		ok, err = proved(ctx, io, worlds, s, res)
+		ok, err = proved(ctx, io, worlds, s, r.Plan, res)
 		if err != nil {
 			return err
 		}
@@ -115,12 +115,14 @@ func replayTrial(ctx context.Context, io stdio, db store.Store, worlds world.Fac
 }
 
 // proved replays one trial and says where it differs.
-func proved(ctx context.Context, io stdio, worlds world.Factory, s *suite.Suite, res agentbound.Result) (bool, error) {
+func proved(ctx context.Context, io stdio, worlds world.Factory, s *suite.Suite, p agentbound.Plan, res agentbound.Result) (bool, error) {
 	f, task, err := stood(s, res.Trial)
 	if err != nil {
 		return false, err
 	}
-	err = run.Replay(ctx, worlds, f, task, res.Trajectory)
+	if err = run.SamePlan(p, res.Trial, res.Trajectory); err == nil {
+		err = run.Replay(ctx, worlds, f, task, res.Trajectory)
+	}
 	if err != nil && ctx.Err() == nil {
 		fmt.Fprintf(io.out, "%s %s: %v\n", res.Key, task.ID, err)
 		return false, nil

@@ -85,7 +85,12 @@ func runAll(ctx context.Context, io stdio, db store.Store, s *suite.Suite, all [
 			return err
 		}
 		fmt.Fprintln(io.out, r.plan.ID())
-		unscored += done.Planned - done.Found - (done.Made - done.Unscored)
+		// Counted in the store: another command may have made part of this run meanwhile.
+		stored, err := db.Progress(ctx, r.plan.ID(), r.plan.Judges[0])
+		if err != nil {
+			return err
+		}
+		unscored += stored.Planned - stored.Scored
 	}
 	if unscored > 0 {
 		return coded{exitMissed, fmt.Errorf("%d trials are unscored: the same command tries them again; see: agentbound report", unscored)}

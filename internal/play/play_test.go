@@ -250,6 +250,40 @@ func TestRequestsOnce(t *testing.T) {
 	}
 }
 
+// TestRequestKeys: a key that was used for one request answers no other, before the end
+// and after it.
+func TestRequestKeys(t *testing.T) {
+	d := newDesk(t)
+	sealed := d.seal(d.plan(agentbound.EB))[0]
+	d.open()
+	o := d.start(sealed.ID)
+	c := play.Call{Session: o.Session, Tool: "log_transfer", Args: agentbound.Value(`{"extract_id":"X-118","agreement_id":"DPA-31"}`), Request: "k"}
+	if _, err := d.Call(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	f := play.Finish{Session: o.Session, Outcome: agentbound.Done, Request: "k"}
+	if r, err := d.Finish(t.Context(), f); play.CodeOf(err) != play.Malformed || r.Recorded {
+		t.Errorf("a finish under the key of a call: %+v, %v", r, err)
+	}
+	other := c
+	other.Args = agentbound.Value(`{"extract_id":"X-119","agreement_id":"DPA-31"}`)
+	if _, err := d.Call(t.Context(), other); play.CodeOf(err) != play.Malformed {
+		t.Errorf("another call under the same key: %v", err)
+	}
+	f.Request = "f"
+	if _, err := d.Finish(t.Context(), f); err != nil {
+		t.Fatal(err)
+	}
+	f.Outcome = agentbound.Unable
+	if _, err := d.Finish(t.Context(), f); play.CodeOf(err) != play.Malformed {
+		t.Errorf("another outcome under the key of the first: %v", err)
+	}
+	tr := d.result(sealed).Trajectory
+	if tr.Outcome.Word != agentbound.Done || len(tr.Steps) != 1 {
+		t.Errorf("%+v, %d steps", tr.Outcome, len(tr.Steps))
+	}
+}
+
 // TestParallel: sessions run side by side, and requests of one session after another.
 func TestParallel(t *testing.T) {
 	d := newDesk(t)

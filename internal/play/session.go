@@ -230,13 +230,18 @@ func (t *session) decide(ctx context.Context, e entry) (_ entry, err error) {
 	return e, t.write(e)
 }
 
-// answered gives the entry that an earlier copy of this request made.
-func (t *session) answered(request string) (entry, bool) {
-	i := slices.IndexFunc(t.entries, func(e entry) bool { return request != "" && e.Request == request })
+// answered gives the entry that an earlier copy of this request made. The key of
+// another request is refused: neither may pass for the other.
+func (t *session) answered(asked entry) (entry, bool, error) {
+	i := slices.IndexFunc(t.entries, func(e entry) bool { return asked.Request != "" && e.Request == asked.Request })
 	if i < 0 {
-		return entry{}, false
+		return entry{}, false, nil
 	}
-	return t.entries[i], true
+	e := t.entries[i]
+	if agentbound.DigestJSON(e.decision()) != agentbound.DigestJSON(asked.decision()) {
+		return entry{}, false, refuse(Malformed, "the request key %q was used for another request of this session: nothing was done; use a key once", clip(asked.Request))
+	}
+	return e, true, nil
 }
 
 func (t *session) call(ctx context.Context, c Call) (Answer, error) {
@@ -248,7 +253,11 @@ func (t *session) call(ctx context.Context, c Call) (Answer, error) {
 	if err := t.load(ctx); err != nil {
 		return Answer{}, err
 	}
-	e, ok := t.answered(c.Request)
+	asked := entry{Op: opCall, Request: c.Request, Thought: c.Thought, Call: &agentbound.Call{Tool: c.Tool, Args: c.Args}}
+	e, ok, err := t.answered(asked)
+	if err != nil {
+		return Answer{}, err
+	}
 	if !ok {
 		if t.ended { // over, or finished and not in the store yet
 			return Answer{}, ended()
@@ -256,9 +265,7 @@ func (t *session) call(ctx context.Context, c Call) (Answer, error) {
 		if err := t.check(c); err != nil {
 			return Answer{}, err
 		}
-		var err error
-		e, err = t.decide(ctx, entry{Op: opCall, Request: c.Request, Thought: c.Thought, Call: &agentbound.Call{Tool: c.Tool, Args: c.Args}})
-		if err != nil {
+		if e, err = t.decide(ctx, asked); err != nil {
 			return Answer{}, err
 		}
 	}
@@ -284,23 +291,25 @@ func (t *session) finish(ctx context.Context, f Finish) (Receipt, error) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	asked := entry{
+		Op: opFinish, Request: f.Request, Thought: f.thought(),
+		Outcome: &agentbound.Outcome{Word: f.Outcome, Reason: f.Reason, Text: f.Answer},
+	}
 	if t.stored {
-		return t.receipt(f.Request)
+		return t.receipt(asked)
 	}
 	if err := t.load(ctx); err != nil {
 		return Receipt{}, err
 	}
 	if t.stored { // another server has
-		return t.receipt(f.Request)
+		return t.receipt(asked)
 	}
-	e, ok := t.answered(f.Request)
+	e, ok, err := t.answered(asked)
+	if err != nil {
+		return Receipt{}, err
+	}
 	if !ok && !t.ended {
-		var err error
-		e, err = t.decide(ctx, entry{
-			Op: opFinish, Request: f.Request, Thought: f.thought(),
-			Outcome: &agentbound.Outcome{Word: f.Outcome, Reason: f.Reason, Text: f.Answer},
-		})
-		if err != nil {
+		if e, err = t.decide(ctx, asked); err != nil {
 			return Receipt{}, err
 		}
 	}

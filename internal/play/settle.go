@@ -12,12 +12,15 @@ import (
 
 // receipt answers a finish of a session that is recorded: with success where it is the
 // one that ended it, sent again because its answer was lost.
-func (t *session) receipt(request string) (_ Receipt, err error) {
+func (t *session) receipt(asked entry) (_ Receipt, err error) {
 	if t.entries, err = readLines[entry](t.path); err != nil {
 		return Receipt{}, err
 	}
 	defer func() { err = errors.Join(err, t.forget()) }()
-	if e, ok := t.answered(request); ok && e.Op == opFinish {
+	switch e, ok, err := t.answered(asked); {
+	case err != nil:
+		return Receipt{}, err
+	case ok && e.Op == opFinish:
 		return Receipt{Recorded: true}, nil
 	}
 	return Receipt{}, ended()
@@ -26,6 +29,9 @@ func (t *session) receipt(request string) (_ Receipt, err error) {
 // settle judges what has ended and puts it in the store: it was written down, so the
 // request may go away meanwhile. To do it twice does no harm.
 func (t *session) settle(ctx context.Context) error {
+	if !t.ended {
+		return errors.New("the session has not ended")
+	}
 	ctx = context.WithoutCancel(ctx)
 	p := t.seat
 	tr := t.episode.Trajectory()

@@ -59,8 +59,28 @@ func Replay(ctx context.Context, worlds world.Factory, f *agentbound.Family, t *
 	return nil
 }
 
+// SamePlan: a stored trajectory says of its agent, intervention, world, limits and seed
+// what the plan says. A store that was put together wrongly is found so.
+func SamePlan(p agentbound.Plan, t agentbound.Trial, tr *agentbound.Trajectory) error {
+	for _, part := range []struct {
+		what            string
+		stored, planned any
+	}{
+		{"agent", tr.Agent, p.Agent.Name}, {"intervention", tr.Intervention, p.Intervention.Name}, {"world", tr.World, p.World},
+		{"limits", tr.Limits.WithDefaults(), p.Limits.WithDefaults()}, {"seed", tr.Seed, Seed(p, t)},
+	} {
+		if part.stored != part.planned {
+			return fmt.Errorf("the %s of the trajectory is %v, and that of its run %v", part.what, part.stored, part.planned)
+		}
+	}
+	return nil
+}
+
 // sameTask: what the subject was given is what the family gives.
 func sameTask(t *agentbound.Task, tr *agentbound.Trajectory) error {
+	if tr.Task != t.ID {
+		return fmt.Errorf("the trajectory is of task %s, and the trial of %s", tr.Task, t.ID)
+	}
 	for _, part := range []struct {
 		what         string
 		given, stood any

@@ -161,9 +161,13 @@ func stop(c openai.ChatCompletionChoice, m model.Message) model.Stop {
 	return model.StopEnd
 }
 
+// mostTokens bounds each count that a server tells, so that sums over a run stay numbers.
+const mostTokens = 1_000_000_000
+
 func usage(u openai.CompletionUsage) model.Usage {
+	tokens := func(n int64) int64 { return min(max(n, 0), mostTokens) }
 	return model.Usage{
-		Input: u.PromptTokens, Cached: u.PromptTokensDetails.CachedTokens,
-		Output: u.CompletionTokens, Reasoning: u.CompletionTokensDetails.ReasoningTokens,
+		Input: tokens(u.PromptTokens), Cached: tokens(u.PromptTokensDetails.CachedTokens),
+		Output: tokens(u.CompletionTokens), Reasoning: tokens(u.CompletionTokensDetails.ReasoningTokens),
 	}
 }

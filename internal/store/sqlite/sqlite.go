@@ -31,6 +31,10 @@ import (
 // milliseconds; only the creation of a large run takes about a second.
 const busyTimeout = 30 * time.Second
 
+// mostUnpacked bounds what one stored document may unpack to: a store from elsewhere
+// is not trusted to say how much memory it needs.
+const mostUnpacked = 256 << 20
+
 // Options of a store; the zero value is for everyday use.
 type Options struct {
 	// Existing refuses to create the file: for verbs that only read, so that a
@@ -132,7 +136,7 @@ func (s *Store) open(ctx context.Context) error {
 		zstd.WithEncoderConcurrency(runtime.GOMAXPROCS(0)), zstd.WithWindowSize(1<<20)); err != nil {
 		return err
 	}
-	if s.decoder, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(runtime.GOMAXPROCS(0))); err != nil {
+	if s.decoder, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(runtime.GOMAXPROCS(0)), zstd.WithDecoderMaxMemory(mostUnpacked)); err != nil {
 		return err
 	}
 	if s.write, err = sql.Open("sqlite", s.dsn("_txlock", "immediate",
