@@ -67,11 +67,31 @@ func usage(format string, args ...any) error { return coded{exitUsage, fmt.Error
 // missed ends a verb whose findings are on stdout with exit code 1.
 func missed() error { return coded{exitMissed, errors.New("")} }
 
+// results is stdout that remembers what could not be written: verbs print without
+// asking, and a full disk must not look like success.
+type results struct {
+	io.Writer
+	err error
+}
+
+func (r *results) Write(b []byte) (int, error) {
+	n, err := r.Writer.Write(b)
+	if r.err == nil {
+		r.err = err
+	}
+	return n, err
+}
+
 // execute runs the command line and gives its exit code.
 func execute(ctx context.Context, args []string, io stdio) int {
+	out := &results{Writer: io.out}
+	io.out = out
 	root := newRoot(io)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
+	if err == nil && out.err != nil {
+		err = fmt.Errorf("the results could not be written in full: %w", out.err)
+	}
 	if err == nil {
 		return exitDone
 	}

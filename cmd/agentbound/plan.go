@@ -106,7 +106,7 @@ const mostPlan = 1 << 20
 // readPlan reads a plan file and refuses what it has no use for: more than one
 // document, and aliases, with which a small file asks for much memory.
 func readPlan(path string) ([]byte, error) {
-	f, err := os.Open(path) //nolint:gosec // the user names the file
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, usage("plan: %w", err)
 	}
@@ -117,14 +117,23 @@ func readPlan(path string) ([]byte, error) {
 	if len(b) > mostPlan {
 		return nil, usage("plan %s: has more than %d bytes, which is no plan", path, mostPlan)
 	}
-	for i, t := range lexer.Tokenize(string(b)) {
+	begun := false
+	for _, t := range lexer.Tokenize(string(b)) {
 		switch t.Type {
+		case token.CommentType:
+		case token.FloatType:
+			if t.Prev == nil || t.Prev.Prev == nil || t.Prev.Prev.Value != "temperature" {
+				return nil, usage("plan %s:%d: %s is not taken; want a whole number (only temperature has a fraction)", path, t.Position.Line, t.Value)
+			}
 		case token.AnchorType, token.AliasType, token.MergeKeyType:
 			return nil, usage("plan %s:%d: anchors (&), aliases (*) and merge keys (<<) are not accepted; write the value out", path, t.Position.Line)
 		case token.DocumentHeaderType:
-			if i > 0 {
+			if begun {
 				return nil, usage("plan %s:%d: a second document; one file is one plan", path, t.Position.Line)
 			}
+			begun = true
+		default:
+			begun = true
 		}
 	}
 	return b, nil

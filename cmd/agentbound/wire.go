@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -79,7 +80,7 @@ func chatAgent(spec string, ask asking) (agent.Agent, error) {
 	}
 	if ask.temperature != "" {
 		t, err := strconv.ParseFloat(ask.temperature, 64)
-		if err != nil || t < 0 {
+		if err != nil || !(t >= 0 && t <= math.MaxFloat32) { // also not a number
 			return nil, fmt.Errorf("--temperature %q: want a number from 0", ask.temperature)
 		}
 		o.Temperature = &t
@@ -142,6 +143,9 @@ func openStore(ctx context.Context, path string, existing bool) (store.Store, er
 
 // terminal reports whether w is one.
 func terminal(w io.Writer) bool {
+	if r, ok := w.(*results); ok {
+		w = r.Writer
+	}
 	f, ok := w.(*os.File)
 	return ok && isatty.IsTerminal(f.Fd())
 }

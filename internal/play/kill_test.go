@@ -260,3 +260,35 @@ func TestChangedJournal(t *testing.T) {
 		t.Errorf("the log says: %s", log.String())
 	}
 }
+
+// TestDamagedJournal: one journal that was damaged ends its own session and no other,
+// and its subject cannot begin anew.
+func TestDamagedJournal(t *testing.T) {
+	d := newDesk(t)
+	sealed := d.seal(d.plan(agentbound.EB, agentbound.CM))
+	d.open()
+	session := d.start(sealed[0].ID).Session
+	d.call(session, d.reference().Workflow[0])
+	path := d.journals()[0]
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, append(b, "{\n"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	o := d.options()
+	o.Log = slog.New(slog.NewTextHandler(&log, nil))
+	o.NewID = func() string { return "another" }
+	d.openWith(o)
+	if !strings.Contains(log.String(), ".jsonl:3:") {
+		t.Errorf("the log says: %s", log.String())
+	}
+	if _, err := d.Start(t.Context(), sealed[0].ID); play.CodeOf(err) != play.Failed {
+		t.Errorf("the damaged session: %v", err)
+	}
+	if _, err := d.Start(t.Context(), sealed[1].ID); err != nil {
+		t.Errorf("another session: %v\n%s", err, log.String())
+	}
+}

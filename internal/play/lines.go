@@ -18,6 +18,7 @@ import (
 // end was being written when the process died: it was never acknowledged.
 
 // readLines reads what was written in full; a file that is not there holds nothing.
+// With the error of a damaged file come the lines before the damage.
 func readLines[T any](path string) ([]T, error) {
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -34,7 +35,7 @@ func readLines[T any](path string) ([]T, error) {
 		}
 		var v T
 		if err := json.Unmarshal(line, &v); err != nil {
-			return nil, fmt.Errorf("%s:%d: %w; the file was damaged or changed by hand", path, i+1, err)
+			return all, fmt.Errorf("%s:%d: %w; the file was damaged or changed by hand", path, i+1, err)
 		}
 		all = append(all, v)
 	}

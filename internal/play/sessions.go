@@ -123,15 +123,18 @@ func (s *Sessions) scan() error {
 		}
 		entries, err := readLines[entry](s.journal(id))
 		if err != nil {
-			return err
+			if len(entries) == 0 { // its subject is not known, and must not begin anew
+				return err
+			}
+			s.o.Log.Error("a session cannot go on", "session", id, "error", err)
 		}
 		if len(entries) == 0 { // killed while it began: nothing was acknowledged
 			continue
 		}
 		t := &session{owner: s, id: id, sealed: entries[0].ID, path: s.journal(id)}
 		last := entries[len(entries)-1]
-		t.stored = last.Op == opStored
-		t.ended = t.stored || last.ends()
+		t.stored = err == nil && last.Op == opStored
+		t.ended = err == nil && (t.stored || last.ends())
 		s.byID[id], s.bySealed[t.sealed] = t, t
 	}
 	return nil

@@ -59,8 +59,8 @@ func Replay(ctx context.Context, worlds world.Factory, f *agentbound.Family, t *
 	return nil
 }
 
-// SamePlan: a stored trajectory says of its agent, intervention, world, limits and seed
-// what the plan says. A store that was put together wrongly is found so.
+// SamePlan checks that a stored trajectory says of its agent, intervention, world, limits and seed
+// what the plan says: a store that was put together wrongly is found so.
 func SamePlan(p agentbound.Plan, t agentbound.Trial, tr *agentbound.Trajectory) error {
 	for _, part := range []struct {
 		what            string
