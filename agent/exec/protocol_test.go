@@ -74,6 +74,8 @@ func TestDecodeRefuses(t *testing.T) {
 		`{"type":"act","calls":[],"thought":[]}`:                                  "thought is not a text",
 		`{"type":"act","calls":[],"thought_source":"soul"}`:                       `thought source "soul" is not known`,
 		`{"type":"act","calls":[],"usage":{"input_tokens":-1}}`:                   "usage is below 0",
+		`{"type":"act","calls":[],"usage":{"output_tokens":9223372036854775807}}`: "usage is more than one decision can cost",
+		`{"type":"act","calls":[],"usage":{"usd":1e308}}`:                         "usage is more than one decision can cost",
 		`{"type":"act","calls":[],"usage":{"output_tokens":1.5}}`:                 "usage.output_tokens is not taken",
 		`{"type":"act","calls":[` + strings.Repeat(`{"tool":"a"},`, 256) + `{}]}`: "257 calls in one message",
 	} {

@@ -84,12 +84,36 @@ func TestReplay(t *testing.T) {
 		"the setting of the trajectory":     func(tr *agentbound.Trajectory) { tr.Setting = "" },
 		"the instruction of the trajectory": func(tr *agentbound.Trajectory) { tr.Instruction = "" },
 		"the tools of the trajectory":       func(tr *agentbound.Trajectory) { tr.Tools = tr.Tools[1:] },
+		"the trajectory is of task":         func(tr *agentbound.Trajectory) { tr.Task = "another" },
 		"the start state of the trajectory": func(tr *agentbound.Trajectory) { tr.Start = agentbound.Value(`{}`) },
 	} {
 		tr := trial(t)
 		change(tr)
 		if err := replay(t, tr); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one about %s", err, want)
+		}
+	}
+}
+
+// TestSamePlan: what a trajectory says of itself is held against its run's plan.
+func TestSamePlan(t *testing.T) {
+	plan := agentbound.Plan{Agent: agentbound.AgentRef{Name: "a"}, Intervention: agentbound.Intervention{Name: "bare"}, World: "program", Seed: 7}
+	trial := agentbound.Trial{Family: "f", Split: agentbound.CM, Repeat: 1}
+	honest := agentbound.Trajectory{Agent: "a", Intervention: "bare", World: "program", Limits: agentbound.DefaultLimits(), Seed: run.Seed(plan, trial)}
+	if err := run.SamePlan(plan, trial, &honest); err != nil {
+		t.Error(err)
+	}
+	for part, change := range map[string]func(*agentbound.Trajectory){
+		"agent":        func(tr *agentbound.Trajectory) { tr.Agent = "b" },
+		"intervention": func(tr *agentbound.Trajectory) { tr.Intervention = "guard" },
+		"world":        func(tr *agentbound.Trajectory) { tr.World = "emulated" },
+		"limits":       func(tr *agentbound.Trajectory) { tr.Limits.Steps++ },
+		"seed":         func(tr *agentbound.Trajectory) { tr.Seed++ },
+	} {
+		tr := honest
+		change(&tr)
+		if err := run.SamePlan(plan, trial, &tr); err == nil || !strings.Contains(err.Error(), "the "+part+" of the trajectory") {
+			t.Errorf("another %s: %v", part, err)
 		}
 	}
 }
