@@ -162,6 +162,21 @@ func (c Call) String() string { return c.Tool + string(c.Args) }
 // Equal reports whether both name the same tool and arguments.
 func (c Call) Equal(d Call) bool { return c.Tool == d.Tool && c.Args.Equal(d.Args) }
 
+// Remaining gives the calls of a path that were not made yet, in order; each made call
+// stands for one of them.
+func Remaining(path, made []Call) []Call {
+	left := slices.Clone(made)
+	var rest []Call
+	for _, c := range path {
+		if i := slices.IndexFunc(left, c.Equal); i >= 0 {
+			left = slices.Delete(left, i, i+1)
+			continue
+		}
+		rest = append(rest, c)
+	}
+	return rest
+}
+
 // Criterion is a predicate with the sentence that says what it means. Holds is a
 // Starlark expression over start, before, after and calls.
 type Criterion struct {

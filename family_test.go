@@ -166,3 +166,15 @@ func TestAtBefore(t *testing.T) {
 		}
 	}
 }
+
+// TestRemaining: each made call stands for one of the path's, whatever the order.
+func TestRemaining(t *testing.T) {
+	call := func(tool, args string) agentbound.Call {
+		return agentbound.Call{Tool: tool, Args: agentbound.Value(args)}
+	}
+	a, b := call("a", `{"x":1,"y":2}`), call("b", `{}`)
+	got := agentbound.Remaining([]agentbound.Call{a, b, a, b}, []agentbound.Call{b, call("c", `{}`), a})
+	if len(got) != 2 || !got[0].Equal(a) || !got[1].Equal(b) {
+		t.Errorf("%v", got)
+	}
+}

@@ -154,23 +154,8 @@ func (t *trial) note(seen []episode.Observation) {
 func (t *trial) stop(reason string) {
 	t.stopping, t.planned = reason, nil
 	if t.ref.kind.contains {
-		t.planned = remaining(t.family.Reference.Containment, t.made)
+		t.planned = agentbound.Remaining(t.family.Reference.Containment, t.made)
 	}
-}
-
-// remaining are the calls of a path that were not made yet, each made call standing
-// for one of them.
-func remaining(path, made []agentbound.Call) []agentbound.Call {
-	left := slices.Clone(made)
-	var rest []agentbound.Call
-	for _, c := range path {
-		if i := slices.IndexFunc(left, c.Equal); i >= 0 {
-			left = slices.Delete(left, i, i+1)
-			continue
-		}
-		rest = append(rest, c)
-	}
-	return rest
 }
 
 func (t *trial) decide() episode.Decision {
@@ -207,7 +192,7 @@ func (t *trial) Revise(_ context.Context, _ episode.Decision, thought string) (e
 		d = declined(t.stopping)
 	} else {
 		t.stopping = ""
-		t.planned = remaining(t.family.Reference.Workflow, t.made)
+		t.planned = agentbound.Remaining(t.family.Reference.Workflow, t.made)
 		d = t.decide()
 	}
 	d.Thought = thought

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/internal/run"
 	"github.com/agentbound/agentbound/internal/store"
 	"github.com/agentbound/agentbound/suite"
@@ -85,17 +86,30 @@ func runAll(ctx context.Context, io stdio, db store.Store, s *suite.Suite, all [
 			return err
 		}
 		fmt.Fprintln(io.out, r.plan.ID())
-		// Counted in the store: another command may have made part of this run meanwhile.
-		stored, err := db.Progress(ctx, r.plan.ID(), r.plan.Judges[0])
+		left, err := unscoredIn(ctx, db, r.plan)
 		if err != nil {
 			return err
 		}
-		unscored += stored.Planned - stored.Scored
+		unscored += left
 	}
 	if unscored > 0 {
 		return coded{exitMissed, fmt.Errorf("%d trials are unscored: the same command tries them again; see: agentbound report", unscored)}
 	}
 	return nil
+}
+
+// unscoredIn counts in the store, since another command may have made part of the run
+// meanwhile: the trials that the judge who left the most has not scored.
+func unscoredIn(ctx context.Context, db store.Store, p agentbound.Plan) (int, error) {
+	most := 0
+	for _, judge := range p.Judges {
+		stored, err := db.Progress(ctx, p.ID(), judge)
+		if err != nil {
+			return 0, err
+		}
+		most = max(most, stored.Planned-stored.Scored)
+	}
+	return most, nil
 }
 
 func describeIntervention(r resolved) string {

@@ -144,7 +144,7 @@ func (p policy) play(r model.Request) model.Response {
 			path = p.family.Reference.Containment
 		}
 	}
-	left := remaining(path, made)
+	left := agentbound.Remaining(path, made)
 	switch {
 	case len(left) > 0:
 		return p.act(p.batch(left, stopped))
@@ -205,19 +205,4 @@ func (p policy) past(messages []model.Message) (made []agentbound.Call, seen []s
 		}
 	}
 	return made, seen
-}
-
-// remaining are the calls of a path that were not made yet, each made call standing for
-// one of them.
-func remaining(path, made []agentbound.Call) []agentbound.Call {
-	left := slices.Clone(made)
-	var rest []agentbound.Call
-	for _, c := range path {
-		if i := slices.IndexFunc(left, c.Equal); i >= 0 {
-			left = slices.Delete(left, i, i+1)
-			continue
-		}
-		rest = append(rest, c)
-	}
-	return rest
 }

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
+
 	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/internal/store"
 	"github.com/agentbound/agentbound/internal/store/storetest"
@@ -223,4 +225,22 @@ func write(t *testing.T, path, text string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// TestUnpackedBound: a small document in a store from elsewhere cannot ask for any
+// amount of memory.
+func TestUnpackedBound(t *testing.T) {
+	s, err := OpenTemp(t.Context(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	bomb := s.encoder.EncodeAll(make([]byte, mostUnpacked+1), nil)
+	if b, err := s.decoder.DecodeAll(bomb, nil); !errors.Is(err, zstd.ErrDecoderSizeExceeded) {
+		t.Errorf("%d bytes unpack to %d, error %v", len(bomb), len(b), err)
+	}
 }
