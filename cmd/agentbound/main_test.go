@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -33,4 +35,17 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 	})
+}
+
+// full is a disk without room.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+// TestFullDisk: results that nobody could read are no success.
+func TestFullDisk(t *testing.T) {
+	var errs strings.Builder
+	if code := execute(t.Context(), []string{"agents"}, stdio{nil, full{}, &errs}); code != exitFault || !strings.Contains(errs.String(), "no space left") {
+		t.Errorf("exit code %d, %s", code, errs.String())
+	}
 }

@@ -116,3 +116,48 @@ func runIDs(t *testing.T, path string) []string {
 	}
 	return ids
 }
+
+// TestReplayOfAnotherPlan: a trajectory that says another seed than its run's plan is no
+// proof of that run, though every call in it gives the same bytes.
+func TestReplayOfAnotherPlan(t *testing.T) {
+	db, err := sqlite.Open(t.Context(), copyOf(t, recorded(t)[0]), sqlite.Options{Existing: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	runs, err := db.Runs(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, s, err := storedRun(t.Context(), db, string(runs[0].ID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	worlds, err := newRooms().world("program")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for row, err := range db.Rows(t.Context(), r.ID, r.Plan.Judges[0]) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := db.Result(t.Context(), string(row.Key))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, more := range []uint64{0, 1} {
+			res.Trajectory.Seed += more
+			var out strings.Builder
+			same, err := proved(t.Context(), stdio{out: &out}, worlds, s, r.Plan, res)
+			if err != nil || same != (more == 0) || strings.Contains(out.String(), "seed") == same {
+				t.Errorf("seed + %d: %t, %v, %q", more, same, err, out.String())
+			}
+		}
+		return
+	}
+	t.Error("the recording holds no trial")
+}

@@ -1,0 +1,17 @@
+package compat
+
+import (
+	"testing"
+
+	"github.com/openai/openai-go/v3"
+
+	"github.com/agentbound/agentbound/model"
+)
+
+// TestUsageBounds: what a server tells stays within what can be summed over a run.
+func TestUsageBounds(t *testing.T) {
+	got := usage(openai.CompletionUsage{PromptTokens: 1 << 62, CompletionTokens: -5})
+	if want := (model.Usage{Input: mostTokens}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
