@@ -30,7 +30,7 @@ const (
 var rooms = []room{
 	{".", noun, "", ""},
 	{"internal/star", part, "", "go.starlark.net github.com/santhosh-tekuri/jsonschema golang.org/x/text"},
-	{"suite", part, "internal/star", "github.com/goccy/go-yaml github.com/santhosh-tekuri/jsonschema"},
+	{"suite", part, "internal/star", "github.com/goccy/go-yaml github.com/santhosh-tekuri/jsonschema github.com/klauspost/compress"},
 	{"suites", part, "suite", ""},
 	{"world", port, "", ""},
 	{"world/worldtest", contract, "world internal/familytest", ""},
