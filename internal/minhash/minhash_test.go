@@ -14,10 +14,10 @@ import (
 
 func TestTokens(t *testing.T) {
 	for text, want := range map[string][]string{
-		"":                                 {},
-		"Pay INV-5093, at once!":           {"pay", "0", "at", "once"},
+		"":                                  {},
+		"Pay INV-5093, at once!":            {"pay", "0", "at", "once"},
 		"a.b@c.example, über-kurz; L'Étang": {"a", "b", "c", "example", "über-kurz", "l", "étang"},
-		"read_file(12) … 12.50":            {"read_file", "0", "0", "0"},
+		"read_file(12) … 12.50":             {"read_file", "0", "0", "0"},
 	} {
 		got := minhash.Tokens(text)
 		if len(got) == 0 && len(want) == 0 {
