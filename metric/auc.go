@@ -128,17 +128,22 @@ func countWeighted(sorted []point, weights []float64) (sum tally) {
 	return sum
 }
 
+// fewestConcordant is the number of clusters below which an AUC gets no bootstrap. It
+// is over pairs of clusters, which few clusters make few of; and held-out scores hang
+// together through the models that gave them.
+const fewestConcordant = 20
+
 // Interval is the 95 % interval of AUC with its method: a bootstrap over clusters
-// (BCa), or where that is not defined (under 5 clusters, or no width) Clopper-Pearson
-// with every cluster worth one trial. Label keeps the random streams of different
-// measures apart. There must be a pair.
+// (BCa), or under 20 clusters, and where that has no width, Clopper-Pearson with every
+// cluster worth one trial. Label keeps the random streams of different measures apart.
+// There must be a pair.
 func (c *Concordance) Interval(o Options, label string) (lo, hi float64, method string) {
-	theta := c.AUC()
-	lo, hi, ok := clusterBCa(len(c.clusters), c.weighted, o, label)
-	if !ok {
-		return cpClusters(theta, len(c.clusters))
+	if len(c.clusters) >= fewestConcordant {
+		if lo, hi, ok := clusterBCa(len(c.clusters), c.weighted, o, label); ok {
+			return lo, hi, MethodBootstrap
+		}
 	}
-	return lo, hi, MethodBootstrap
+	return cpClusters(c.AUC(), len(c.clusters))
 }
 
 // Difference is a's AUC less b's, with the 95 % interval of a bootstrap over the

@@ -122,3 +122,15 @@ func TestAUCDifference(t *testing.T) {
 		t.Errorf("%d of %d intervals of no difference leave out 0", without, runs)
 	}
 }
+
+// TestProportion: the same rules as for a rate of trials.
+func TestProportion(t *testing.T) {
+	e := metric.Proportion([][2]int{{1, 1}, {0, 1}, {1, 1}, {1, 1}, {0, 0}}, metric.Options{}, "")
+	lo, hi := metric.Wilson(3, 4)
+	if e.Passes != 3 || e.Valid != 4 || *e.Value != 75 || *e.CI95 != [2]float64{100 * lo, 100 * hi} {
+		t.Errorf("%+v", e)
+	}
+	if e := metric.Proportion(nil, metric.Options{}, ""); e.Value != nil {
+		t.Errorf("%+v", e)
+	}
+}

@@ -21,7 +21,7 @@ import (
 
 func newSuite(io stdio) *cobra.Command {
 	cmd := &cobra.Command{Use: "suite", Short: "List, show, write and prove families"}
-	cmd.AddCommand(newSuiteList(io), newSuiteShow(io), newSuiteNew(io), newSuiteCheck(io), newSuiteSchema(io))
+	cmd.AddCommand(newSuiteList(io), newSuiteShow(io), newSuiteNew(io), newSuiteCheck(io), newSuiteAudit(io), newSuiteSchema(io))
 	return cmd
 }
 
