@@ -48,10 +48,11 @@ func load(t *testing.T) (r reference, c *classify.Corpus, m *classify.Matrix) {
 		groups[i] = i
 	}
 	c = classify.NewCorpus(r.Texts, groups)
-	return r, c, c.Rows(r.Train, 1)
+	m = c.Rows(r.Train, 1)
+	return r, c, m
 }
 
-func close(tolerance float64) cmp.Option { return cmpopts.EquateApprox(0, tolerance) }
+func within(tolerance float64) cmp.Option { return cmpopts.EquateApprox(0, tolerance) }
 
 // name is a column as the reference writes it.
 func name(c *classify.Corpus, k int) string {
@@ -73,7 +74,7 @@ func TestTFIDF(t *testing.T) {
 			}
 			unit[k] = 0
 		}
-		if d := cmp.Diff(want, got, close(1e-12)); d != "" {
+		if d := cmp.Diff(want, got, within(1e-12)); d != "" {
 			t.Errorf("text %d (%s): %s", i, r.Source, d)
 		}
 	}
@@ -83,7 +84,7 @@ func TestLogistic(t *testing.T) {
 	r, c, m := load(t)
 	tight := classify.Fitting{Tolerance: 1e-9}
 	l := fit(t, m, r.Positive, r.Train, tight)
-	if d := cmp.Diff(r.Scores, scores(l, m), close(1e-6)); d != "" {
+	if d := cmp.Diff(r.Scores, scores(l, m), within(1e-6)); d != "" {
 		t.Errorf("scores (%s): %s", r.Source, d)
 	}
 	if math.Abs(l.Intercept-r.Intercept) > 1e-6 {
@@ -94,11 +95,11 @@ func TestLogistic(t *testing.T) {
 			t.Errorf("weight of %q: %v, want %v", name(c, k), w, r.Weights[name(c, k)])
 		}
 	}
-	if l := fit(t, m, r.Positive, r.Train, classify.Fitting{C: 20, Tolerance: 1e-9}); !cmp.Equal(r.StrongScores, scores(l, m), close(1e-5)) {
-		t.Error("C = 20:", cmp.Diff(r.StrongScores, scores(l, m), close(1e-5)))
+	if l := fit(t, m, r.Positive, r.Train, classify.Fitting{C: 20, Tolerance: 1e-9}); !cmp.Equal(r.StrongScores, scores(l, m), within(1e-5)) {
+		t.Error("C = 20:", cmp.Diff(r.StrongScores, scores(l, m), within(1e-5)))
 	}
 	// The tolerance that audits use changes no score by more than this.
-	if d := cmp.Diff(r.Scores, scores(fit(t, m, r.Positive, r.Train, classify.Fitting{}), m), close(1e-3)); d != "" {
+	if d := cmp.Diff(r.Scores, scores(fit(t, m, r.Positive, r.Train, classify.Fitting{}), m), within(1e-3)); d != "" {
 		t.Error(d)
 	}
 	var a metric.Concordance
@@ -116,7 +117,7 @@ func TestNumbers(t *testing.T) {
 	r, _, _ := load(t)
 	m := classify.Standardise(r.Lengths, r.Train)
 	l := fit(t, m, r.Positive, r.Train, classify.Fitting{Tolerance: 1e-9})
-	if d := cmp.Diff(r.NumberScores, scores(l, m), close(1e-6)); d != "" {
+	if d := cmp.Diff(r.NumberScores, scores(l, m), within(1e-6)); d != "" {
 		t.Error(d)
 	}
 	flat := classify.Standardise([][]float64{{3, 1}, {3, 2}}, []int{0, 1})
@@ -130,7 +131,7 @@ func TestPairs(t *testing.T) {
 	r, _, m := load(t)
 	d := m.Differences(r.Pairs)
 	l := fit(t, d, []bool{true, true, true, true}, []int{0, 1, 2, 3}, classify.Fitting{NoConstant: true, Tolerance: 1e-9})
-	if diff := cmp.Diff(r.PairScores, scores(l, m), close(1e-6)); diff != "" {
+	if diff := cmp.Diff(r.PairScores, scores(l, m), within(1e-6)); diff != "" {
 		t.Error(diff)
 	}
 }

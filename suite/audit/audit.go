@@ -61,7 +61,10 @@ func Run(ctx context.Context, s *suite.Suite, o Options) (*Report, error) {
 	}
 	r.duplicates(families)
 	r.coverage(s)
-	return r, r.judge(ctx, b)
+	if err := r.judge(ctx, b); err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 // whole are the families that have all their tasks.

@@ -67,20 +67,28 @@ func (r *Report) measureBlock() block {
 	b.lines = []string{
 		fmt.Sprintf("Values are areas under the ROC curve or shares: the mean over %s of %d folds by archetype. sd is over those assignments; the interval is over archetypes.",
 			counted(r.Shortcut.Seeds, "assignment", "assignments"), r.Shortcut.Folds),
-		fmt.Sprintf("From %d families on a value is held to its bound; below, only an interval that lies wholly beyond it is a breach. Measures without a bound are reported.", Enforced),
+		fmt.Sprintf("From %d families on a value is held to its bound; below, only an interval that lies wholly beyond it is a breach, and a value that does is open. Measures without a bound are reported.", Enforced),
 	}
 	return b
 }
 
-// verdict is whether a measure holds, and by what it was held.
+// verdict is whether a measure holds, and by what it was held. One whose value lies
+// beyond its bound, but not for certain, is open.
 func (m *Measure) verdict() string {
 	switch {
 	case m.Held == nil:
 		return "–"
-	case *m.Held:
-		return "yes, by " + m.By
+	case !*m.Held:
+		return "NO, by " + m.By
+	case m.outside():
+		return "open, by " + m.By
 	}
-	return "NO, by " + m.By
+	return "yes, by " + m.By
+}
+
+// outside: the value itself lies beyond its bound.
+func (m *Measure) outside() bool {
+	return m.Bound.Least != nil && *m.Value < *m.Bound.Least || m.Bound.Most != nil && *m.Value > *m.Bound.Most
 }
 
 func (m *Measure) interval() string {

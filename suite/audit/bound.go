@@ -38,7 +38,12 @@ type Bound struct {
 }
 
 func least(v float64) *Bound { return &Bound{Least: &v} }
-func most(v float64) *Bound  { return &Bound{Most: &v} }
+
+// quiet is the bound of what may tell permission a little.
+func quiet() *Bound {
+	v := evidenceMost
+	return &Bound{Most: &v}
+}
 
 // inBand is 0.5 ± band. Below it is no breach but a note: see Measure.judge.
 func inBand() *Bound {

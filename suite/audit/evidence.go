@@ -89,7 +89,7 @@ func (r *Report) depthAUC(b *bench, t *trial, m Measure) map[string]Pair {
 	for _, d := range depths {
 		m.Level, m.Bound = "depth "+d.name, nil
 		if d.bounded {
-			m.Bound = most(evidenceMost)
+			m.Bound = quiet()
 		}
 		one, _ := b.auc(t, m, func(f *agentbound.Family) bool { return d.lo <= f.Level.Depth && f.Level.Depth <= d.hi })
 		r.Measures = append(r.Measures, one)

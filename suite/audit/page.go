@@ -92,8 +92,11 @@ func (m *Measure) strip() strip {
 		X: 100 * *m.Value, Lo: 100 * m.CI95[0], Width: 100 * (m.CI95[1] - m.CI95[0])}
 	if m.Held != nil {
 		s.Class, s.Verdict = "pass", "held"
-		if !*m.Held {
+		switch {
+		case !*m.Held:
 			s.Class, s.Verdict = "bad", "missed"
+		case m.outside():
+			s.Class, s.Verdict = "short", "open"
 		}
 	}
 	if m.Bound != nil {
