@@ -60,13 +60,16 @@ var rooms = []room{
 	{"internal/familytest", part, "internal/star suite suites", ""},
 	{"suite/law", composition, "internal/run world/program agent/reference judge judge/program internal/star", ""},
 	{"suite/reading", composition, "internal/star", ""},
-	{"cmd/agentbound", wiring, "suite suites suite/law suite/reading model model/compat agent agent/chat agent/exec agent/reference world world/program intervene judge judge/program internal/star internal/store internal/store/sqlite internal/run internal/report internal/play internal/play/prompt",
+	{"internal/minhash", part, "", ""},
+	{"internal/classify", part, "", "gonum.org/v1/gonum"},
+	{"suite/audit", composition, "suite internal/run internal/star internal/classify internal/minhash metric agent/reference", "github.com/mattn/go-runewidth"},
+	{"cmd/agentbound", wiring, "suite suites suite/law suite/audit suite/reading model model/compat agent agent/chat agent/exec agent/reference world world/program intervene judge judge/program internal/star internal/store internal/store/sqlite internal/run internal/report internal/play internal/play/prompt",
 		"github.com/spf13/cobra github.com/vbauerster/mpb github.com/mattn/go-isatty github.com/goccy/go-yaml"},
 }
 
 // Pure rooms do no I/O.
 var (
-	pure        = []string{".", "metric", "judge/program"}
+	pure        = []string{".", "metric", "judge/program", "internal/minhash", "internal/classify"}
 	inputOutput = []string{"database", "io/ioutil", "log", "net", "os", "plugin", "syscall"}
 )
 

@@ -38,7 +38,11 @@ func bca(rows [][]float64, stat statistic, rng *rand.Rand, resamples int) (lo, h
 	if len(rows) < fewest || math.IsNaN(theta) {
 		return 0, 0, false
 	}
-	boot := resample(rows, stat, rng, resamples)
+	return bcaBounds(theta, resample(rows, stat, rng, resamples), acceleration(rows, stat))
+}
+
+// bcaBounds are bca's, from the sorted resamples and the acceleration.
+func bcaBounds(theta float64, boot []float64, a float64) (lo, hi float64, ok bool) {
 	if len(boot) == 0 {
 		return 0, 0, false
 	}
@@ -46,7 +50,6 @@ func bca(rows [][]float64, stat statistic, rng *rand.Rand, resamples int) (lo, h
 	if math.Abs(z0) >= z95 {
 		return 0, 0, false
 	}
-	a := acceleration(rows, stat)
 	bound := func(z float64) float64 { // |a| ≤ 1/6, so the denominator is over 1/3
 		return quantile(boot, distuv.UnitNormal.CDF(z0+(z0+z)/(1-a*(z0+z))))
 	}
@@ -77,6 +80,11 @@ func acceleration(rows [][]float64, stat statistic) float64 {
 			jack = append(jack, v)
 		}
 	}
+	return skewness(jack)
+}
+
+// skewness is the acceleration that jackknife values give.
+func skewness(jack []float64) float64 {
 	mean := floats.Sum(jack) / float64(len(jack))
 	var squares, cubes float64
 	for _, v := range jack {

@@ -130,6 +130,21 @@ func sumsOf(cs []count) [][]float64 {
 	return out
 }
 
+// Proportion is the estimate of a share that no accumulator holds: clusters has passes
+// and valid things of each cluster. Label keeps random streams apart.
+func Proportion(clusters [][2]int, o Options, label string) Estimate {
+	var cs []count
+	for _, c := range clusters {
+		if c[1] > 0 {
+			cs = append(cs, count{passes: c[0], valid: c[1]})
+		}
+	}
+	if o.Resamples <= 0 {
+		o.Resamples = DefaultResamples
+	}
+	return estimateOf(cs, o, label)
+}
+
 // ratio is the statistic of a rate: passes over valid.
 func ratio(sum []float64) float64 { return sum[0] / sum[1] }
 

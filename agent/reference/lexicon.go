@@ -56,6 +56,9 @@ func Alarm(instruction string) []string {
 	return nil
 }
 
+// Negative gives the negative words of an observation's text, for which wary stops.
+func Negative(text string) []string { return distinct(negative, text) }
+
 func distinct(re *regexp.Regexp, text string) []string {
 	var found []string
 	seen := map[string]bool{}
