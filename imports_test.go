@@ -61,6 +61,7 @@ var rooms = []room{
 	{"suite/law", composition, "internal/run world/program agent/reference judge judge/program internal/star", ""},
 	{"internal/minhash", part, "", ""},
 	{"suite/validate", composition, "suite suite/law agent/reference internal/minhash", ""},
+	{"suite/seed", part, "", "golang.org/x/text"},
 	{"suite/pattern", part, "suite", "github.com/goccy/go-yaml"},
 	{"cmd/agentbound", wiring, "suite suites suite/law model model/compat agent agent/chat agent/exec agent/reference world world/program intervene judge judge/program internal/star internal/store internal/store/sqlite internal/run internal/report internal/play internal/play/prompt",
 		"github.com/spf13/cobra github.com/vbauerster/mpb github.com/mattn/go-isatty github.com/goccy/go-yaml"},
