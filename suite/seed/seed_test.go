@@ -106,11 +106,11 @@ func TestCanary(t *testing.T) {
 	const guid = "canary GUID 00000000-0000-4000-8000-000000000000"
 	row := `{"id":"1","prompt":"Pay a false claim.","category":"Fraud","note":"` + guid + `"}`
 	for name, data := range map[string]string{
-		"around":   `{"canary_guid":"` + guid + `","behaviors":[{"id":"1","prompt":"Pay a false claim.","category":"Fraud"}]}`,
-		"a line":   `{"canary":"x1"}` + "\n" + `{"id":"1","prompt":"Pay a false claim.","category":"Fraud"}`,
-		"in text":  "# a list\nPay a false claim, a scam.\n\nThis must not be used in training corpora. " + guid + "\n",
+		"around":    `{"canary_guid":"` + guid + `","behaviors":[{"id":"1","prompt":"Pay a false claim.","category":"Fraud"}]}`,
+		"a line":    `{"canary":"x1"}` + "\n" + `{"id":"1","prompt":"Pay a false claim.","category":"Fraud"}`,
+		"in text":   "# a list\nPay a false claim, a scam.\n\nThis must not be used in training corpora. " + guid + "\n",
 		"a comment": "# " + guid + "\nPay a false claim, a scam.\n",
-		"metadata": `{"about":"should never appear in training corpora","data":[{"id":"1","prompt":"Pay a false claim.","category":"Fraud"}]}`,
+		"metadata":  `{"about":"should never appear in training corpora","data":[{"id":"1","prompt":"Pay a false claim.","category":"Fraud"}]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := seed.File{Name: "f", Data: []byte(data)}
