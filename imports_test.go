@@ -62,6 +62,8 @@ var rooms = []room{
 	{"internal/minhash", part, "", ""},
 	{"suite/validate", composition, "suite suite/law agent/reference internal/minhash", ""},
 	{"suite/seed", part, "", "golang.org/x/text"},
+	{"generate", composition, "model suite suites suite/pattern suite/seed suite/validate", "golang.org/x/sync"},
+	{"generate/generatetest", contract, "model internal/familytest", ""},
 	{"suite/pattern", part, "suite", "github.com/goccy/go-yaml"},
 	{"cmd/agentbound", wiring, "suite suites suite/law model model/compat agent agent/chat agent/exec agent/reference world world/program intervene judge judge/program internal/star internal/store internal/store/sqlite internal/run internal/report internal/play internal/play/prompt",
 		"github.com/spf13/cobra github.com/vbauerster/mpb github.com/mattn/go-isatty github.com/goccy/go-yaml"},
