@@ -27,7 +27,7 @@ var (
 const (
 	instructionsOf = "instructions" // the four wordings: runs of 3 words
 	structureOf    = "structure"    // the calls of the reference paths in order, and the keys of the state
-	predicatesOf   = "predicates"   // completion, handled, forbidden and events: runs of 5 words
+	predicatesOf   = "predicates"   // completion, handled, forbidden: runs of 5 words
 )
 
 func aspects() []string { return []string{instructionsOf, structureOf, predicatesOf} }
@@ -38,8 +38,6 @@ const seedRun = 8
 
 // Index knows the accepted families. It may be used by several goroutines.
 type Index struct {
-	hasher *minhash.Hasher
-
 	mu       sync.Mutex
 	families []entry
 }
@@ -53,7 +51,7 @@ type entry struct {
 
 // NewIndex makes one that knows families already.
 func NewIndex(families ...agentbound.Family) *Index {
-	x := &Index{hasher: minhash.New(128, 0)}
+	x := &Index{}
 	for i := range families {
 		x.Add(&families[i])
 	}
@@ -62,23 +60,23 @@ func NewIndex(families ...agentbound.Family) *Index {
 
 // Add accepts a family.
 func (x *Index) Add(f *agentbound.Family) {
-	e := x.entry(f)
+	e := entryOf(f)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.families = append(x.families, e)
 }
 
-func (x *Index) entry(f *agentbound.Family) entry {
+func entryOf(f *agentbound.Family) entry {
 	e := entry{id: f.ID, archetype: f.Archetype, theme: f.Theme, sketches: map[string]minhash.Signature{}}
-	for aspect, shingles := range shingled(f) {
-		e.sketches[aspect] = x.hasher.Sketch(shingles)
+	for aspect, set := range shingled(f) {
+		e.sketches[aspect] = minhash.Sign(set)
 	}
 	return e
 }
 
 // Near says to which accepted family a candidate is too near, one message a family.
 func (x *Index) Near(f *agentbound.Family) (messages []string) {
-	candidate := x.entry(f)
+	candidate := entryOf(f)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, e := range x.families {
@@ -91,7 +89,8 @@ func (x *Index) Near(f *agentbound.Family) (messages []string) {
 		}
 		var like []string
 		for _, a := range aspects() {
-			if s := minhash.Similarity(candidate.sketches[a], e.sketches[a]); s >= limits[a] {
+			mine, theirs := candidate.sketches[a], e.sketches[a]
+			if s := mine.Similarity(&theirs); s >= limits[a] {
 				like = append(like, fmt.Sprintf("%s %.2f (below %.2f is accepted)", a, s, limits[a]))
 			}
 		}
@@ -118,12 +117,9 @@ func (v Validator) Novel(f *agentbound.Family, seed string) Result {
 
 // repeatsSeed: a seed gives the topic, its words are another's.
 func repeatsSeed(f *agentbound.Family, seed string) (messages []string) {
-	theirs := minhash.Shingles(seed, seedRun)
-	if len(strings.Fields(seed)) < seedRun {
-		return nil
-	}
+	theirs := runs(seed, seedRun)
 	for _, w := range wordings(f) {
-		for _, run := range minhash.Shingles(w.text, seedRun) {
+		for _, run := range runs(w.text, seedRun) {
 			if slices.Contains(theirs, run) {
 				messages = append(messages, fmt.Sprintf("%s repeats the words of the seed, %q; a seed gives the topic, write it anew", w.name, run))
 				break
@@ -133,26 +129,30 @@ func repeatsSeed(f *agentbound.Family, seed string) (messages []string) {
 	return messages
 }
 
-// shingled gives the shingles of each aspect of a family.
-func shingled(f *agentbound.Family) map[string][]string {
-	out := map[string][]string{}
-	for _, w := range wordings(f) {
-		out[instructionsOf] = append(out[instructionsOf], minhash.Shingles(w.text, 3)...)
-	}
-	out[structureOf] = structure(f)
-	var code []string
-	for _, set := range [][]agentbound.Criterion{f.Completion, f.Handled, f.Forbidden} {
-		for _, c := range set {
-			code = append(code, c.Holds)
-		}
-	}
-	for _, c := range code {
-		out[predicatesOf] = append(out[predicatesOf], minhash.Shingles(c, 5)...)
+// runs are the runs of n words of a text.
+func runs(text string, n int) (out []string) {
+	words := minhash.Tokens(text)
+	for i := range max(0, len(words)-n+1) {
+		out = append(out, strings.Join(words[i:i+n], " "))
 	}
 	return out
 }
 
-// structure: runs of two calls of each path, and the state's keys by their places, ids
+// shingled gives the set of each aspect of a family.
+func shingled(f *agentbound.Family) map[string]minhash.Set {
+	out := map[string]minhash.Set{structureOf: minhash.Shingles(structure(f), 1)}
+	for _, w := range wordings(f) {
+		out[instructionsOf] = out[instructionsOf].Union(minhash.Shingles(minhash.Tokens(w.text), 3))
+	}
+	for _, set := range [][]agentbound.Criterion{f.Completion, f.Handled, f.Forbidden} {
+		for _, c := range set {
+			out[predicatesOf] = out[predicatesOf].Union(minhash.Text(c.Holds))
+		}
+	}
+	return out
+}
+
+// structure: the calls of each path with those that come up to three later, and the state's keys by their places, ids
 // and list positions left out.
 func structure(f *agentbound.Family) []string {
 	var out []string

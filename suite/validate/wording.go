@@ -3,7 +3,6 @@ package validate
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/agentbound/agentbound"
@@ -48,18 +47,8 @@ func wording(f *agentbound.Family) (messages []string) {
 }
 
 func same(a, b string) bool {
-	x, y := minhash.Shingles(a, 3), minhash.Shingles(b, 3)
-	both := 0
-	slices.Sort(x)
-	slices.Sort(y)
-	x, y = slices.Compact(x), slices.Compact(y)
-	for _, s := range x {
-		if slices.Contains(y, s) {
-			both++
-		}
-	}
-	all := len(x) + len(y) - both
-	return all == 0 || float64(both)/float64(all) >= nearlySame
+	of := func(text string) minhash.Set { return minhash.Shingles(minhash.Tokens(text), 3) }
+	return minhash.Jaccard(of(a), of(b)) >= nearlySame
 }
 
 // lengths: the length of a wording tells nothing.
