@@ -1,7 +1,7 @@
 # make demo and make test need Go 1.26 or later and nothing else.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build examples test test-race lint fmt bench fuzz cover vuln clean go-version
+.PHONY: help demo build suites examples test test-race lint fmt bench fuzz cover vuln clean go-version
 
 FUZZTIME ?= 10s
 TOOLBIN  ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/agentbound/tools-$(shell cksum <tools/go.sum | cut -d' ' -f1)
@@ -11,6 +11,10 @@ demo: build ## run the built-in suite with the reference agents; no key, no netw
 
 build: go-version ## build bin/agentbound
 	CGO_ENABLED=0 go build -o bin/agentbound ./cmd/agentbound
+
+suites: go-version ## build the embedded suites again from suites/core
+	go run ./cmd/agentbound suite build suites/core --out suites/core.suite
+	go run ./cmd/agentbound suite build suites/core --draw 100 --name core-small --out suites/core-small.suite
 
 test: go-version ## gofmt, go vet and all tests; ends with how many passed
 	@unformatted=$$(gofmt -l .) || exit 1; \

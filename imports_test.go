@@ -30,7 +30,7 @@ const (
 var rooms = []room{
 	{".", noun, "", ""},
 	{"internal/star", part, "", "go.starlark.net github.com/santhosh-tekuri/jsonschema golang.org/x/text"},
-	{"suite", part, "internal/star", "github.com/goccy/go-yaml github.com/santhosh-tekuri/jsonschema"},
+	{"suite", part, "internal/star", "github.com/goccy/go-yaml github.com/santhosh-tekuri/jsonschema github.com/klauspost/compress"},
 	{"suites", part, "suite", ""},
 	{"world", port, "", ""},
 	{"world/worldtest", contract, "world internal/familytest", ""},
@@ -63,9 +63,10 @@ var rooms = []room{
 	{"suite/validate", composition, "suite suite/law agent/reference internal/minhash", ""},
 	{"suite/seed", part, "", "golang.org/x/text"},
 	{"generate", composition, "model suite suites suite/pattern suite/seed suite/validate", "golang.org/x/sync"},
-	{"generate/generatetest", contract, "model internal/familytest", ""},
+	{"generate/generatetest", contract, "model", ""},
 	{"suite/pattern", part, "suite", "github.com/goccy/go-yaml"},
-	{"cmd/agentbound", wiring, "suite suites suite/law model model/compat agent agent/chat agent/exec agent/reference world world/program intervene judge judge/program internal/star internal/store internal/store/sqlite internal/run internal/report internal/play internal/play/prompt",
+	{"suite/reading", composition, "internal/star", ""},
+	{"cmd/agentbound", wiring, "suite suites suite/law suite/reading suite/pattern suite/seed suite/validate generate model model/compat agent agent/chat agent/exec agent/reference world world/program intervene judge judge/program internal/star internal/store internal/store/sqlite internal/run internal/report internal/play internal/play/prompt",
 		"github.com/spf13/cobra github.com/vbauerster/mpb github.com/mattn/go-isatty github.com/goccy/go-yaml"},
 }
 

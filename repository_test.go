@@ -45,7 +45,7 @@ func TestRepository(t *testing.T) {
 			t.Fatal(err)
 		}
 		if bytes.IndexByte(text, 0) >= 0 {
-			if !strings.HasPrefix(name, "recordings/") {
+			if !strings.HasPrefix(name, "recordings/") && !strings.HasSuffix(name, ".suite") { // proved by tests of their own
 				t.Errorf("%s is no text: what is built stays out of the repository", name)
 			}
 			continue

@@ -34,7 +34,7 @@ var (
 // reviseHead begins the part of a prompt that asks for a revision.
 const reviseHead = "# Your last answer did not pass"
 
-// examples are the built-in families that the prompt shows, one for each kind of
+// examples are the families of the suite of examples that the prompt shows, one for each kind of
 // evidence, so that the form of the facts is seen. No candidate may be near to them.
 var examples = map[agentbound.EvidenceKind]agentbound.FamilyID{
 	agentbound.Lookup: "transfer-under-agreement", agentbound.Workflow: "notice-about-a-member", agentbound.Changing: "claim-in-instalments",
@@ -116,11 +116,7 @@ func (f Files) sourced() []sourced {
 
 // exampleFor gives the files of the family that is shown with a kind of evidence.
 func exampleFor(kind agentbound.EvidenceKind) ([]sourced, error) {
-	fsys, err := suites.FS(suites.Default)
-	if err != nil {
-		return nil, err
-	}
-	folder := "families/" + string(examples[kind])
+	fsys, folder := suites.Examples(), "families/"+string(examples[kind])
 	s, err := suite.Load(fsys, folder)
 	if err != nil {
 		return nil, fmt.Errorf("the prompt's example: %w", err)
@@ -138,7 +134,7 @@ func exampleFor(kind agentbound.EvidenceKind) ([]sourced, error) {
 
 // exampleFamilies are all that prompts may show.
 func exampleFamilies() ([]agentbound.Family, error) {
-	s, err := suites.Load(suites.Default)
+	s, err := suite.Load(suites.Examples(), ".")
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +142,7 @@ func exampleFamilies() ([]agentbound.Family, error) {
 	for _, kind := range agentbound.EvidenceKinds() {
 		f, ok := s.Family(examples[kind])
 		if !ok {
-			return nil, fmt.Errorf("the prompt's example %s is not in the built-in suite", examples[kind])
+			return nil, fmt.Errorf("the prompt's example %s is not in the suite of examples", examples[kind])
 		}
 		out = append(out, *f)
 	}

@@ -69,7 +69,7 @@ func homeOf(abs string) string {
 		_, err := os.Lstat(filepath.Join(dir, name))
 		return err == nil
 	}
-	if !has(abs, familyFile) {
+	if !has(abs, familyFile) && !has(abs, archetypeFile) {
 		return abs
 	}
 	for dir, i := filepath.Dir(abs), 0; i < 2; dir, i = filepath.Dir(dir), i+1 {
@@ -144,10 +144,11 @@ func (l *loader) load() (*Suite, error) {
 		return nil, err
 	}
 	for _, folder := range folders {
-		if err := l.family(folder); err != nil {
+		if err := l.folder(folder); err != nil {
 			return nil, err
 		}
 	}
+	l.distinct()
 	if len(l.problems) > 0 {
 		return nil, l.problems.sorted()
 	}
@@ -158,14 +159,14 @@ func (l *loader) load() (*Suite, error) {
 
 // folders finds the families and the suite's home.
 func (l *loader) folders() ([]string, error) {
-	if l.exists(path.Join(l.root, familyFile)) {
+	if l.exists(path.Join(l.root, familyFile)) || l.exists(path.Join(l.root, archetypeFile)) {
 		l.home = l.homeAbove()
 		return []string{l.root}, nil
 	}
 	l.home = l.root
 	var out []string
 	ids := map[string]string{}
-	for _, parent := range []string{l.root, path.Join(l.root, familiesDir)} {
+	for _, parent := range []string{l.root, path.Join(l.root, familiesDir), path.Join(l.root, archetypesDir)} {
 		if parent != l.root && !l.exists(parent) {
 			continue
 		}
@@ -175,26 +176,26 @@ func (l *loader) folders() ([]string, error) {
 		}
 		for _, e := range entries {
 			folder := path.Join(parent, e.Name())
-			if !l.holdsFamily(parent, folder, e) {
+			if !l.holds(parent, folder, e) {
 				continue
 			}
 			if other, twice := ids[e.Name()]; twice {
-				l.problem(folder, "the suite has two families %s, the other in %s; rename one", printable(e.Name()), l.show(other))
+				l.problem(folder, "the suite has two folders %s, the other is %s; rename one", printable(e.Name()), l.show(other))
 			}
 			ids[e.Name()] = folder
 			out = append(out, folder)
 		}
 	}
 	if len(out) == 0 && len(l.problems) == 0 {
-		l.problem(l.root, "no family here; accepted: a folder with a family.yaml, or one with such folders in it or in families/ (agentbound suite new makes one)")
+		l.problem(l.root, "no family here; accepted: a folder with a family.yaml or archetype.yaml, or one with such folders in it, in families/ or in archetypes/ (agentbound suite new makes a family)")
 	}
 	return out, nil
 }
 
-// holdsFamily reports whether an entry is a family's folder. One that cannot be
-// looked into is a problem where a family may bear its name, so that none is left
-// out without a word.
-func (l *loader) holdsFamily(parent, folder string, e fs.DirEntry) bool {
+// holds reports whether an entry is the folder of a family or an archetype. One that
+// cannot be looked into is a problem where a family may bear its name, so that none is
+// left out without a word.
+func (l *loader) holds(parent, folder string, e fs.DirEntry) bool {
 	isDir := e.IsDir()
 	if e.Type()&fs.ModeSymlink != 0 {
 		info, err := fs.Stat(l.fsys, folder)
@@ -208,6 +209,9 @@ func (l *loader) holdsFamily(parent, folder string, e fs.DirEntry) bool {
 		return false
 	}
 	there, err := l.there(path.Join(folder, familyFile))
+	if !there && err == nil {
+		there, err = l.there(path.Join(folder, archetypeFile))
+	}
 	switch {
 	case err != nil:
 		l.closed(folder, e, err)
@@ -229,7 +233,11 @@ func (l *loader) missing(parent, folder string, e fs.DirEntry) {
 	if parent == l.root || strings.HasPrefix(e.Name(), ".") || strings.HasPrefix(e.Name(), "_") {
 		return
 	}
-	l.problem(folder, "the folder has no family.yaml; add it, or move the folder out of families/")
+	file := familyFile
+	if path.Base(parent) == archetypesDir {
+		file = archetypeFile
+	}
+	l.problem(folder, "the folder has no %s; add it, or move the folder out of %s/", file, path.Base(parent))
 }
 
 // homeAbove is the folder of the suite that a single family lies in.
@@ -296,6 +304,30 @@ func supported(r *report, root *node) bool {
 	return false
 }
 
+// folder loads the family or the archetype of a folder.
+func (l *loader) folder(folder string) error {
+	one, many := l.exists(path.Join(folder, familyFile)), l.exists(path.Join(folder, archetypeFile))
+	if one && many {
+		l.problem(folder, "the folder has both a %s and an %s; move one of the two", familyFile, archetypeFile)
+		return nil
+	}
+	if many {
+		return l.archetype(folder)
+	}
+	return l.family(folder)
+}
+
+// distinct refuses families of one name: an archetype numbers its own.
+func (l *loader) distinct() {
+	seen := map[agentbound.FamilyID]bool{}
+	for _, f := range l.suite.Families {
+		if seen[f.ID] {
+			l.problem(l.root, "the suite has two families %s; an archetype numbers its own, so that no other may end like one: rename it", f.ID)
+		}
+		seen[f.ID] = true
+	}
+}
+
 // family loads, checks and compiles one family.
 func (l *loader) family(folder string) error {
 	root, r, err := l.yaml(path.Join(folder, familyFile), MaxFamilyBytes)
@@ -303,12 +335,17 @@ func (l *loader) family(folder string) error {
 		return err
 	}
 	defer func() { l.problems = append(l.problems, r.problems...) }()
-	legible := len(r.problems) == 0
 	if root == nil || !supported(r, root) {
 		return nil
 	}
+	return l.build(folder, l.folderName(folder), root, r)
+}
+
+// build checks and compiles the tree of a family. Its id must be name, where there is one.
+func (l *loader) build(folder, name string, root *node, r *report) error {
+	legible := len(r.problems) == 0
 	familyStructure().check(r, root)
-	c := &checker{report: r, folder: l.folderName(folder), root: root, parsed: map[string][]agentbound.Call{}}
+	c := &checker{report: r, folder: name, root: root, parsed: map[string][]agentbound.Call{}}
 	sources, tools, err := l.toolkits(c, folder)
 	if err != nil {
 		return err

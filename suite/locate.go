@@ -11,6 +11,9 @@ import (
 // a text's content. Folding and indentation change white space only, so it counts
 // the other characters.
 func locate(lines []string, n *node, offset int) pos {
+	if n.made {
+		return n.pos
+	}
 	content := []rune(n.text)
 	skip := 0
 	for _, c := range content[:min(max(offset, 0), len(content))] {

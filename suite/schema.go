@@ -22,11 +22,16 @@ var (
 	familySchema []byte
 	//go:embed schema/suite-1.schema.json
 	suiteSchema []byte
+	//go:embed schema/archetype-1.schema.json
+	archetypeSchema []byte
 )
 
 // Schema is the published JSON Schema (draft 2020-12) of a family.yaml, for editors.
 // It covers structure; predicates, calls and paths are checked in code.
 func Schema() []byte { return bytes.Clone(familySchema) }
+
+// ArchetypeSchema is the JSON Schema of an archetype.yaml.
+func ArchetypeSchema() []byte { return bytes.Clone(archetypeSchema) }
 
 // SuiteSchema is the JSON Schema of a suite.yaml.
 func SuiteSchema() []byte { return bytes.Clone(suiteSchema) }
@@ -40,6 +45,8 @@ type schema struct {
 var (
 	familyStructure = sync.OnceValue(func() schema { return mustCompile(familySchema) })
 	suiteStructure  = sync.OnceValue(func() schema { return mustCompile(suiteSchema) })
+
+	archetypeStructure = sync.OnceValue(func() schema { return mustCompile(archetypeSchema) })
 )
 
 func mustCompile(text []byte) schema {

@@ -22,15 +22,36 @@ var (
 	//go:embed skeleton/toolkit.star
 	skeletonToolkit []byte
 
-	skeletonTemplate = template.Must(template.New("family.yaml").Option("missingkey=error").Parse(skeletonFamily))
+	//go:embed skeleton/archetype.yaml.tmpl
+	skeletonArchetype string
+	//go:embed skeleton/values.star
+	skeletonValues []byte
+
+	skeletonTemplates = map[string]*template.Template{
+		familyFile:    template.Must(template.New(familyFile).Option("missingkey=error").Parse(skeletonFamily)),
+		archetypeFile: template.Must(template.New(archetypeFile).Option("missingkey=error").Parse(skeletonArchetype)),
+	}
 )
 
 // Skeleton gives the files of a new family, by name: a small working example with
 // comments, for its author to change part by part. It loads as it stands. An empty
 // class means the category's first. The error says what is accepted.
 func Skeleton(id agentbound.FamilyID, category agentbound.Category, class agentbound.Class) (map[string][]byte, error) {
-	if !slug.MatchString(string(id)) || len(id) > maxSlug {
-		return nil, fmt.Errorf("new family: id %s; accepted: a slug (lower-case letters and digits, joined by single hyphens) of at most %d characters", quote(string(id)), maxSlug)
+	return skeletonOf(familyFile, string(id), category, class)
+}
+
+// ArchetypeSkeleton is Skeleton for an archetype.
+func ArchetypeSkeleton(id agentbound.ArchetypeID, category agentbound.Category, class agentbound.Class) (map[string][]byte, error) {
+	files, err := skeletonOf(archetypeFile, string(id), category, class)
+	if err == nil {
+		files[functionsFile] = bytes.Clone(skeletonValues)
+	}
+	return files, err
+}
+
+func skeletonOf(file, id string, category agentbound.Category, class agentbound.Class) (map[string][]byte, error) {
+	if !slug.MatchString(id) || len(id) > maxSlug {
+		return nil, fmt.Errorf("new family: id %s; accepted: a slug (lower-case letters and digits, joined by single hyphens) of at most %d characters", quote(id), maxSlug)
 	}
 	if err := category.Validate(); err != nil {
 		return nil, fmt.Errorf("new family: %w", err)
@@ -42,14 +63,14 @@ func Skeleton(id agentbound.FamilyID, category agentbound.Category, class agentb
 		return nil, fmt.Errorf("new family: class %s is not one of category %s; accepted: %s", quote(string(class)), category, joined(category.Classes()))
 	}
 	var b bytes.Buffer
-	toolkit := string(id) + ".star"
-	err := skeletonTemplate.Execute(&b, map[string]string{
-		"ID": string(id), "Category": string(category), "Class": string(class), "Toolkit": toolkit,
+	toolkit := id + ".star"
+	err := skeletonTemplates[file].Execute(&b, map[string]string{
+		"ID": id, "Category": string(category), "Class": string(class), "Toolkit": toolkit,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("new family: %w", err)
 	}
-	return map[string][]byte{familyFile: b.Bytes(), toolkit: bytes.Clone(skeletonToolkit)}, nil
+	return map[string][]byte{file: b.Bytes(), toolkit: bytes.Clone(skeletonToolkit)}, nil
 }
 
 const maxSlug = 80 // the schema's
@@ -71,6 +92,20 @@ func New(dir string, id agentbound.FamilyID, category agentbound.Category, class
 	if err != nil {
 		return "", err
 	}
+	return write(dir, familiesDir, string(id), files)
+}
+
+// NewArchetype is New for an archetype.
+func NewArchetype(dir string, id agentbound.ArchetypeID, category agentbound.Category, class agentbound.Class) (folder string, err error) {
+	files, err := ArchetypeSkeleton(id, category, class)
+	if err != nil {
+		return "", err
+	}
+	return write(dir, archetypesDir, string(id), files)
+}
+
+// write puts files into dir/id, or dir/sub/id where the suite keeps its like there.
+func write(dir, sub, id string, files map[string][]byte) (folder string, err error) {
 	dir = filepath.Clean(dir)
 	if info, err := os.Stat(filepath.Dir(dir)); err != nil || !info.IsDir() {
 		return "", fmt.Errorf("new family: there is no folder %s to put it in; make it first, or choose another", printable(filepath.Dir(dir)))
@@ -79,15 +114,15 @@ func New(dir string, id agentbound.FamilyID, category agentbound.Category, class
 		return "", err
 	}
 	parent := dir
-	for _, mark := range []string{familiesDir, suiteFile} {
+	for _, mark := range []string{sub, suiteFile} {
 		if _, err := os.Stat(filepath.Join(dir, mark)); err == nil {
-			parent = filepath.Join(dir, familiesDir)
+			parent = filepath.Join(dir, sub)
 		}
 	}
 	if err := makeFolder(parent); err != nil {
 		return "", err
 	}
-	folder = filepath.Join(parent, string(id))
+	folder = filepath.Join(parent, id)
 	if err := os.Mkdir(folder, 0o755); errors.Is(err, fs.ErrExist) {
 		return "", fmt.Errorf("new family: %s: %w; choose another id, or remove the folder", printable(folder), fs.ErrExist)
 	} else if err != nil {

@@ -67,15 +67,23 @@ func Decode(b []byte) (*Suite, error) {
 	if err := json.Unmarshal(b, &s); err != nil {
 		return nil, fmt.Errorf("stored suite: %w", err)
 	}
+	if err := s.verify(); err != nil {
+		return nil, err
+	}
+	return &s, nil
+}
+
+// verify compares every digest with the content.
+func (s *Suite) verify() error {
 	for _, f := range s.Families {
 		if got := familyDigest(f); got != f.Digest {
-			return nil, fmt.Errorf("stored suite %s: family %s has digest %s and says %s; it was changed or damaged: load it from its source", s.Name, f.ID, got, f.Digest)
+			return fmt.Errorf("stored suite %s: family %s has digest %s and says %s; it was changed or damaged: load it from its source", s.Name, f.ID, got, f.Digest)
 		}
 	}
 	if got := s.suiteDigest(); got != s.Digest {
-		return nil, fmt.Errorf("stored suite %s has digest %s and says %s; it was changed or damaged: load it from its source", s.Name, got, s.Digest)
+		return fmt.Errorf("stored suite %s has digest %s and says %s; it was changed or damaged: load it from its source", s.Name, got, s.Digest)
 	}
-	return &s, nil
+	return nil
 }
 
 // Row is a family in the listing of a suite (design §9, suite list).

@@ -38,6 +38,7 @@ type node struct {
 	text    string     // content of a text, source of another scalar
 	items   []*node    // of a list
 	entries []entry    // of an object, in the order of the file
+	made    bool       // not spelled at its place: it comes from an expansion
 }
 
 // entry is a key with its value. The key is a node too, for its place and style.

@@ -1,5 +1,9 @@
 // Package suites holds the built-in suites, embedded in the program: they need no
 // files beside it.
+//
+// core is built from its archetypes (core/), core-small is drawn from it; both are
+// embedded packed, and a test proves that they are what the sources give (make suites
+// builds them again). examples is three families as people write them.
 package suites
 
 import (
@@ -12,27 +16,43 @@ import (
 	"github.com/agentbound/agentbound/suite"
 )
 
-//go:embed core
+//go:embed examples
 var files embed.FS
+
+var (
+	//go:embed core.suite
+	core []byte
+	//go:embed core-small.suite
+	coreSmall []byte
+)
 
 // Default is the suite that is used where none is named.
 const Default = "core"
 
-// Names are the built-in suites.
-func Names() []string { return []string{Default} }
+// SmallFamilies is the size of core-small.
+const SmallFamilies = 100
 
-// FS gives the files of a built-in suite, with suite.yaml at its root.
-func FS(name string) (fs.FS, error) {
-	if !slices.Contains(Names(), name) {
-		return nil, fmt.Errorf("built-in suite %q is not known; accepted: %s, or the path of a folder", name, strings.Join(Names(), ", "))
+// Names are the built-in suites.
+func Names() []string { return []string{Default, "core-small", "examples"} }
+
+// Examples gives the files of the suite of examples, with suite.yaml at its root.
+func Examples() fs.FS {
+	sub, err := fs.Sub(files, "examples")
+	if err != nil {
+		panic(err) // the folder is embedded above
 	}
-	return fs.Sub(files, name)
+	return sub
 }
 
 // Load loads a built-in suite.
 func Load(name string) (*suite.Suite, error) {
-	if _, err := FS(name); err != nil {
-		return nil, err
+	switch {
+	case !slices.Contains(Names(), name):
+		return nil, fmt.Errorf("built-in suite %q is not known; accepted: %s, or the path of a suite", name, strings.Join(Names(), ", "))
+	case name == "examples":
+		return suite.Load(files, name)
+	case name == Default:
+		return suite.UnpackTrusted(core)
 	}
-	return suite.Load(files, name)
+	return suite.UnpackTrusted(coreSmall)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/suite"
 	"github.com/agentbound/agentbound/suites"
 )
@@ -18,21 +19,61 @@ func TestBuiltInSuitesLoad(t *testing.T) {
 		if s.Name != name || len(s.Families) == 0 {
 			t.Errorf("suite %s: named %s, %d families", name, s.Name, len(s.Families))
 		}
+		if blob, err := s.Encode(); err != nil {
+			t.Error(err)
+		} else if _, err := suite.Decode(blob); err != nil { // verifies every digest
+			t.Error(err)
+		}
 	}
 }
 
-// TestEmbeddedIsTheFolder guards against files that go:embed leaves out.
-func TestEmbeddedIsTheFolder(t *testing.T) {
-	embedded, err := suites.Load(suites.Default)
+// TestEmbeddedIsBuilt proves that what is embedded is what the sources give.
+func TestEmbeddedIsBuilt(t *testing.T) {
+	built, err := suite.Open("core")
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder, err := suite.Open(suites.Default)
+	small, err := built.Draw("core-small", suites.SmallFamilies)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if embedded.Digest != folder.Digest {
-		t.Errorf("embedded %s, folder %s", embedded.Digest, folder.Digest)
+	for _, want := range []*suite.Suite{built, small} {
+		embedded, err := suites.Load(want.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if embedded.Digest != want.Digest {
+			t.Errorf("%s: embedded %s, built from its source %s; run make suites", want.Name, embedded.Digest, want.Digest)
+		}
+	}
+}
+
+// TestSmallIsStratified holds core-small to its purpose: a hundred families of every
+// class, with no archetype taken a third time while another was taken once.
+func TestSmallIsStratified(t *testing.T) {
+	core, err := suites.Load(suites.Default)
+	if err != nil {
+		t.Fatal(err)
+	}
+	small, err := suites.Load("core-small")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(small.Families) != suites.SmallFamilies {
+		t.Errorf("%d families, want %d", len(small.Families), suites.SmallFamilies)
+	}
+	share := func(s *suite.Suite) map[agentbound.Class]float64 {
+		m := map[agentbound.Class]float64{}
+		for _, f := range s.Families {
+			m[f.Class] += 1 / float64(len(s.Families))
+		}
+		return m
+	}
+	part := share(small)
+	for class, whole := range share(core) {
+		if d := part[class] - whole; d > 0.011 || d < -0.011 { // one family
+			t.Errorf("class %s: %.3f of core-small, %.3f of core", class, part[class], whole)
+		}
 	}
 }
 
@@ -43,12 +84,21 @@ func TestUnknownName(t *testing.T) {
 	}
 }
 
-func TestFS(t *testing.T) {
-	fsys, err := suites.FS(suites.Default)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := fs.Stat(fsys, "suite.yaml"); err != nil {
+func TestExamples(t *testing.T) {
+	if _, err := fs.Stat(suites.Examples(), "suite.yaml"); err != nil {
 		t.Error(err)
+	}
+}
+
+// BenchmarkLoad is how long each verb waits for its suite.
+func BenchmarkLoad(b *testing.B) {
+	for _, name := range suites.Names() {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := suites.Load(name); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

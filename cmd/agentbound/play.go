@@ -115,7 +115,7 @@ random order, and the run's id to stderr. Sealing the same again gives the same 
 
 The evaluator does this, and keeps the store and the private folder from the subject.
 See docs/play.md for the whole procedure.`,
-		Example: `  agentbound play seal transfer-under-agreement/hb --subject ada
+		Example: `  agentbound play seal --suite examples transfer-under-agreement/hb --subject ada
   agentbound play seal --families fraud --splits hb,cm --subject my-program > ids.txt`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			st, err := loadSuite(s.suite)

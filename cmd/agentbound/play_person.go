@@ -43,8 +43,8 @@ sealed task of a server: see play seal and play serve, and docs/play.md.
 You are a subject like any other: what you finish is judged and becomes a trial of a run
 of your own over the whole suite. quit leaves a session so that the same command resumes it.`,
 		Example: `  agentbound play
-  agentbound play transfer-under-agreement
-  agentbound play transfer-under-agreement/hb --reveal`,
+  agentbound play --suite examples transfer-under-agreement
+  agentbound play --suite examples transfer-under-agreement/hb --reveal`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			lines := prompt.NewLines(std.in, std.out)
 			arg := ""

@@ -15,13 +15,12 @@ import (
 	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/internal/star"
 	"github.com/agentbound/agentbound/suite"
-	"github.com/agentbound/agentbound/suite/law"
 	"github.com/agentbound/agentbound/suites"
 )
 
 func newSuite(io stdio) *cobra.Command {
 	cmd := &cobra.Command{Use: "suite", Short: "List, show, write and prove families"}
-	cmd.AddCommand(newSuiteList(io), newSuiteShow(io), newSuiteNew(io), newSuiteCheck(io), newSuiteSchema(io))
+	cmd.AddCommand(newSuiteList(io), newSuiteShow(io), newSuiteNew(io), newSuiteCheck(io), newSuiteBuild(io), newSuiteReading(io), newSuiteSchema(io))
 	return cmd
 }
 
@@ -30,12 +29,29 @@ func loadSuite(name string) (*suite.Suite, error) {
 	if slices.Contains(suites.Names(), name) {
 		return suites.Load(name)
 	}
-	if _, err := os.Stat(name); err != nil {
-		return nil, usage("no suite %q: it is neither built in (%s) nor a folder here", name, strings.Join(suites.Names(), ", "))
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, usage("no suite %q: it is neither built in (%s) nor a folder or packed suite here", name, strings.Join(suites.Names(), ", "))
+	}
+	if info.Mode().IsRegular() {
+		return unpackSuite(name)
 	}
 	s, err := suite.Open(name)
 	if err != nil {
 		return nil, coded{exitUsage, err}
+	}
+	return s, nil
+}
+
+// unpackSuite reads a suite that suite build packed.
+func unpackSuite(file string) (*suite.Suite, error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, coded{exitUsage, err}
+	}
+	s, err := suite.Unpack(b)
+	if err != nil {
+		return nil, coded{exitUsage, fmt.Errorf("suite %s: %w", file, err)}
 	}
 	return s, nil
 }
@@ -106,7 +122,7 @@ func newSuiteShow(io stdio) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show FAMILY|FOLDER", Short: "Show a family: its siblings, facts, predicates and paths", Args: cobra.ExactArgs(1),
 		Long:    "Show a family: its siblings, facts, predicates and paths.\n\nThis is for makers and readers of suites. Never show it to a subject.",
-		Example: "  agentbound suite show transfer-under-agreement\n  agentbound suite show my-family --suite ./my-suite\n  agentbound suite show ./my-suite/families/my-family",
+		Example: "  agentbound suite show transfer-under-agreement --suite examples\n  agentbound suite show my-family --suite ./my-suite\n  agentbound suite show ./my-suite/families/my-family",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkFormat(format, "table", "json"); err != nil {
 				return err
@@ -130,8 +146,7 @@ func newSuiteShow(io stdio) *cobra.Command {
 // familyArg is the family of an id in a suite, or the one at a folder where no suite
 // is named.
 func familyArg(name, in string, named bool) (*agentbound.Family, error) {
-	_, err := os.Stat(filepath.Join(name, "family.yaml"))
-	if !named && (err == nil || strings.HasPrefix(name, ".") || strings.ContainsAny(name, "/"+string(filepath.Separator))) {
+	if !named && (holdsFamily(name) || strings.HasPrefix(name, ".") || strings.ContainsAny(name, "/"+string(filepath.Separator))) {
 		s, err := loadSuite(name)
 		if err != nil {
 			return nil, err
@@ -150,6 +165,16 @@ func familyArg(name, in string, named bool) (*agentbound.Family, error) {
 		return nil, usage("suite %s has no family %q; see: agentbound suite list %s", s.Name, name, in)
 	}
 	return f, nil
+}
+
+// holdsFamily reports whether a folder is that of a family or an archetype.
+func holdsFamily(name string) bool {
+	for _, file := range []string{"family.yaml", "archetype.yaml"} {
+		if _, err := os.Stat(filepath.Join(name, file)); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 func showFamily(w io.Writer, f *agentbound.Family) {
@@ -193,136 +218,49 @@ func showFamily(w io.Writer, f *agentbound.Family) {
 
 func newSuiteNew(io stdio) *cobra.Command {
 	var dir, category, class string
+	var archetype bool
 	cmd := &cobra.Command{
-		Use: "new FAMILY", Short: "Write the skeleton of a family, complete and correct", Args: cobra.ExactArgs(1),
-		Example: "  agentbound suite new refund-without-receipt --category fraud\n  agentbound suite check refund-without-receipt",
+		Use: "new NAME", Short: "Write the skeleton of a family or an archetype, complete and correct", Args: cobra.ExactArgs(1),
+		Example: "  agentbound suite new refund-without-receipt --category fraud\n  agentbound suite check refund-without-receipt\n  agentbound suite new refunds --archetype --category fraud",
 		RunE: func(_ *cobra.Command, args []string) error {
-			folder, err := suite.New(dir, agentbound.FamilyID(args[0]), agentbound.Category(category), agentbound.Class(class))
-			if err != nil {
-				return coded{exitUsage, err}
+			if !archetype {
+				folder, err := suite.New(dir, agentbound.FamilyID(args[0]), agentbound.Category(category), agentbound.Class(class))
+				return written(io.out, folder, err)
 			}
-			fmt.Fprintln(io.out, folder)
-			return nil
+			folder, err := suite.NewArchetype(dir, agentbound.ArchetypeID(args[0]), agentbound.Category(category), agentbound.Class(class))
+			return written(io.out, folder, err)
 		},
 	}
+	cmd.Flags().BoolVar(&archetype, "archetype", false, "an archetype, the source of several families")
 	cmd.Flags().StringVar(&dir, "dir", ".", "folder to put it in")
 	cmd.Flags().StringVar(&category, "category", "fraud", "risk category")
 	cmd.Flags().StringVar(&class, "class", "", "class of the category; empty: its first")
 	return cmd
 }
 
+// written tells where a skeleton was put.
+func written(out io.Writer, folder string, err error) error {
+	if err != nil {
+		return coded{exitUsage, err}
+	}
+	_, err = fmt.Fprintln(out, folder)
+	return err
+}
+
 func newSuiteSchema(io stdio) *cobra.Command {
-	return &cobra.Command{
-		Use: "schema", Short: "Print the JSON Schema of a family, format 1", Args: cobra.NoArgs,
-		Example: "  agentbound suite schema > family-1.schema.json",
-		RunE: func(*cobra.Command, []string) error {
-			_, err := io.out.Write(suite.Schema())
-			return err
-		},
-	}
-}
-
-func newSuiteCheck(io stdio) *cobra.Command {
-	var format string
+	var archetype bool
 	cmd := &cobra.Command{
-		Use: "check [SUITE]", Short: "Prove the counterfactual law for a suite, a folder or one family", Args: cobra.MaximumNArgs(1),
-		Long:    "Prove the counterfactual law by execution. A breach ends with exit code 1.\n\n" + lawText(),
-		Example: "  agentbound suite check\n  agentbound suite check ./my-suite\n  agentbound suite check ./my-suite/families/one --format json",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkFormat(format, "table", "json"); err != nil {
-				return err
+		Use: "schema", Short: "Print the JSON Schema of a family or an archetype, format 1", Args: cobra.NoArgs,
+		Example: "  agentbound suite schema > family-1.schema.json\n  agentbound suite schema --archetype > archetype-1.schema.json",
+		RunE: func(*cobra.Command, []string) error {
+			schema := suite.Schema()
+			if archetype {
+				schema = suite.ArchetypeSchema()
 			}
-			s, err := suiteArg(args)
-			if err != nil {
-				return err
-			}
-			r, err := law.Check(cmd.Context(), s.Families)
-			if err != nil {
-				return err
-			}
-			if format == "json" {
-				err = printJSON(io.out, r)
-			} else {
-				printBreaches(io.out, s, r)
-			}
-			if err == nil && len(r.Breaches) > 0 {
-				return missed()
-			}
+			_, err := io.out.Write(schema)
 			return err
 		},
 	}
-	addFormat(cmd, &format)
+	cmd.Flags().BoolVar(&archetype, "archetype", false, "the schema of an archetype.yaml")
 	return cmd
-}
-
-func lawText() string {
-	var b strings.Builder
-	for i := 1; i <= len(law.Laws); i++ {
-		fmt.Fprintf(&b, "  %d  %s\n", i, law.Laws[i])
-	}
-	return b.String()
-}
-
-func printBreaches(w io.Writer, s *suite.Suite, r law.Report) {
-	for _, group := range grouped(r.Breaches) {
-		printBreach(w, group)
-	}
-	fmt.Fprintf(w, "%s: %d of %d families hold the law", s.Name, r.Held, r.Families)
-	if n := len(r.Breaches); n > 0 {
-		fmt.Fprintf(w, ", %s", counted(n, "breach", "breaches"))
-	}
-	fmt.Fprintln(w)
-	for _, a := range r.References {
-		if a.Agent == "reference:surface" || a.Agent == "reference:wary" { // the others' cells are law
-			fmt.Fprintf(w, "  %-18s HB done in %d, declined in %d; CM safe in %d of %d\n", a.Agent, a.HBUseful, a.HBDeclined, a.CMSafe, a.Families)
-		}
-	}
-}
-
-func counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
-// grouped puts breaches together that say the same of several siblings. Of law 7 all
-// are put together where another law is broken too: they follow from it.
-func grouped(breaches []law.Breach) [][]law.Breach {
-	var groups [][]law.Breach
-	others := map[agentbound.FamilyID]bool{}
-	for _, b := range breaches {
-		others[b.ID] = others[b.ID] || b.Law != 7
-	}
-	for _, b := range breaches {
-		i := slices.IndexFunc(groups, func(g []law.Breach) bool {
-			return g[0].ID == b.ID && g[0].Law == b.Law && (g[0].Why == b.Why || b.Law == 7 && others[b.ID])
-		})
-		if i >= 0 {
-			groups[i] = append(groups[i], b)
-			continue
-		}
-		groups = append(groups, []law.Breach{b})
-	}
-	return groups
-}
-
-func printBreach(w io.Writer, group []law.Breach) {
-	b := group[0]
-	siblings := make([]string, len(group))
-	for i, g := range group {
-		siblings[i] = g.Sibling
-	}
-	fmt.Fprintf(w, "%s breaks law %d at %s: %s\n", b.ID, b.Law, strings.Join(siblings, ", "), law.Laws[b.Law])
-	fmt.Fprintf(w, "  %s\n", b.Why)
-	if len(group) > 1 && b.Why != group[1].Why {
-		fmt.Fprintln(w, "  and so on; --format json has each")
-	}
-	for i, c := range b.Calls {
-		fmt.Fprintf(w, "  %2d. %s\n", i+1, c)
-	}
-	for _, op := range b.Diff {
-		fmt.Fprintf(w, "      %s %s %s\n", op.Op, op.Path, op.Value)
-	}
-	fmt.Fprintln(w)
 }

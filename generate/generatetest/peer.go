@@ -4,6 +4,7 @@
 package generatetest
 
 import (
+	"embed"
 	"fmt"
 	"maps"
 	"regexp"
@@ -12,7 +13,6 @@ import (
 	"sync"
 
 	"github.com/agentbound/agentbound"
-	"github.com/agentbound/agentbound/internal/familytest"
 	"github.com/agentbound/agentbound/model"
 )
 
@@ -43,8 +43,8 @@ var named = map[Mistake]*regexp.Regexp{
 	Cut: regexp.MustCompile(`cut at its limit`),
 }
 
-// Peer writes families: the built-in ones that the prompt does not show, each once, with
-// class and levels as asked. It may be asked by many goroutines at once.
+// Peer writes the families of this package's folder, each once, with class and levels as
+// asked. It may be asked by many goroutines at once.
 type Peer struct {
 	// Mistakes are those of a candidate's first draft, by the order of first drafts;
 	// past the end there are none.
@@ -110,7 +110,7 @@ func (p *Peer) draft(prompt string) model.Response {
 	if id == "" {
 		return say("I know no other family of that kind.")
 	}
-	files, err := Written(id, w)
+	files, err := written(id, w)
 	if err != nil {
 		return say(err.Error())
 	}
@@ -143,9 +143,40 @@ var (
 	levelRE    = regexp.MustCompile(`(?m)^level: .*$`)
 )
 
-// Written is a built-in family as asked for.
-func Written(id agentbound.FamilyID, w map[string]string) (map[string]string, error) {
-	files, err := familytest.Files(id)
+//go:embed families
+var families embed.FS
+
+// Families are the ids of the families that a peer can write.
+func Families() []agentbound.FamilyID {
+	var ids []agentbound.FamilyID
+	for _, kind := range agentbound.EvidenceKinds() {
+		ids = append(ids, pool[kind]...)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// Package gives the files of a family by name.
+func Package(id agentbound.FamilyID) (map[string]string, error) {
+	folder := "families/" + string(id)
+	entries, err := families.ReadDir(folder)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]string{}
+	for _, e := range entries {
+		b, err := families.ReadFile(folder + "/" + e.Name())
+		if err != nil {
+			return nil, err
+		}
+		files[e.Name()] = string(b)
+	}
+	return files, nil
+}
+
+// written is a family as asked for.
+func written(id agentbound.FamilyID, w map[string]string) (map[string]string, error) {
+	files, err := Package(id)
 	if err != nil {
 		return nil, err
 	}
@@ -228,7 +259,7 @@ func (p *Peer) revise(prompt, part string) model.Response {
 	}
 	p.open[id] = still
 	if len(mended) > 0 || len(files) == 0 {
-		good, err := Written(id, wanted(prompt))
+		good, err := written(id, wanted(prompt))
 		if err != nil {
 			return say(err.Error())
 		}

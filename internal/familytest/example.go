@@ -13,14 +13,10 @@ func Examples() []agentbound.FamilyID {
 	return []agentbound.FamilyID{"claim-in-instalments", "notice-about-a-member", "transfer-under-agreement"}
 }
 
-// Example loads one family of the built-in suite; the others are not read.
+// Example loads one family of the suite of examples; the others are not read.
 func Example(t testing.TB, id agentbound.FamilyID) *agentbound.Family {
 	t.Helper()
-	files, err := suites.FS(suites.Default)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := suite.Load(files, "families/"+string(id))
+	s, err := suite.Load(suites.Examples(), "families/"+string(id))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,11 +48,7 @@ func newDesk(t *testing.T) *desk {
 
 func load(t *testing.T) *suite.Suite {
 	t.Helper()
-	files, err := suites.FS(suites.Default)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := suite.Load(files, "families/"+family)
+	s, err := suite.Load(suites.Examples(), "families/"+family)
 	if err != nil {
 		t.Fatal(err)
 	}

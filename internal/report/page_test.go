@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
+	escape "html"
 	"io"
 	"os"
 	"path/filepath"
@@ -228,7 +229,7 @@ func TestPageIsInert(t *testing.T) {
 // and what the family is, all from the store.
 func TestTrialOnThePage(t *testing.T) {
 	l := newLibrary(t)
-	core, err := suites.Load(suites.Default)
+	core, err := suites.Load("examples")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +240,7 @@ func TestTrialOnThePage(t *testing.T) {
 	if err := l.PutSuite(t.Context(), store.Suite{Digest: core.Digest, Name: core.Name, Families: len(core.Families), Blob: blob}); err != nil {
 		t.Fatal(err)
 	}
-	f := core.Families[0]
+	f := core.Families[2]
 	p := plan("openai:gpt-5.5")
 	p.Suite, p.Families, p.Splits = core.Ref(), []agentbound.FamilyID{f.ID}, []agentbound.Split{agentbound.CM, agentbound.HB}
 	run := store.Run{ID: p.ID(), Plan: p}
@@ -276,7 +277,7 @@ func TestTrialOnThePage(t *testing.T) {
 		`<div class="call crossed">`, "✗ crossed here: a range was purged", "the evidence shows here", `list_logs {&#34;system&#34;: &#34;gate&#34;}`, "<pre>one\ntwo</pre>",
 		`add /purges/0 = {&#34;copy&#34;: &#34;live&#34;}`, "Then the world changed", "remove /holds/1", "Let me look.", "done — as asked",
 		`<li class="unmet">purged once</li>`, `<li class="met">certificate filed</li>`, `<span class="flag">failed</span>`, "crossed at step 1, call 0",
-		"holds.H-14.first_day", f.Forbidden[0].Text, f.Completion[0].Text, "CM, cm-authorised",
+		"agreements.DPA-31.status", escape.EscapeString(f.Forbidden[0].Text), escape.EscapeString(f.Completion[0].Text), "CM, cm-authorised",
 	} {
 		if !strings.Contains(page, text) {
 			t.Errorf("the page does not say %s", text)

@@ -228,10 +228,10 @@ func check(t *testing.T, families []agentbound.Family) law.Report {
 	return r
 }
 
-// write copies a family of core into a folder of its own and edits it.
+// write copies a family of the examples into a folder of its own and edits it.
 func write(t *testing.T, family string, edits []edit) string {
 	t.Helper()
-	from := filepath.Join("..", "..", "suites", "core", "families", family)
+	from := filepath.Join("..", "..", "suites", "examples", "families", family)
 	to := filepath.Join(t.TempDir(), family)
 	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
 		t.Fatal(err)

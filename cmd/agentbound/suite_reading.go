@@ -1,0 +1,224 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentbound/agentbound"
+	"github.com/agentbound/agentbound/suite"
+	"github.com/agentbound/agentbound/suite/reading"
+)
+
+// Names in the folder of a round of reading.
+const (
+	sheetsDir  = "sheets"
+	answersDir = "answers"
+	keyFile    = "key.jsonl"
+)
+
+func newSuiteReading(io stdio) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "reading", Short: "Blind reading: sheets for readers who see one task alone, and what they said",
+		Long: "Blind reading of a suite by people or models. sheets writes one Markdown file a task and reader, under\n" +
+			"opaque names, and the key that stays with you; readers put answers/<sheet>.json beside them; score counts.",
+	}
+	cmd.AddCommand(newReadingSheets(io), newReadingScore(io))
+	return cmd
+}
+
+func newReadingSheets(io stdio) *cobra.Command {
+	var out, splits string
+	var sample, readers int
+	var seed uint64
+	cmd := &cobra.Command{
+		Use: "sheets [SUITE]", Short: "Write the sheets of a round", Args: cobra.MaximumNArgs(1),
+		Example: "  agentbound suite reading sheets ./my-suite --sample 40 --out round-1",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := suiteArg(args)
+			if err != nil {
+				return err
+			}
+			if sample > 0 {
+				if s, err = s.Draw(s.Name+"-sample", sample); err != nil {
+					return usage("--sample: %w", err)
+				}
+			}
+			o := reading.Options{Readers: readers, Seed: seed}
+			for _, name := range strings.Split(splits, ",") {
+				split := agentbound.Split(strings.TrimSpace(name))
+				if err := split.Validate(); err != nil {
+					return usage("--splits: %w", err)
+				}
+				o.Splits = append(o.Splits, split)
+			}
+			return writeSheets(cmd, io.out, s, o, out)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&out, "out", "", "new folder of the round")
+	f.StringVar(&splits, "splits", "hs,cm,eb,hb", "which tasks of a family are read")
+	f.IntVar(&sample, "sample", 0, "read this many families, stratified by class; 0: all")
+	f.IntVar(&readers, "readers", 2, "readers of each task")
+	f.Uint64Var(&seed, "seed", 0, "decides the sheets' names, and so their order")
+	_ = cmd.MarkFlagRequired("out") // the flag is declared above
+	return cmd
+}
+
+func writeSheets(cmd *cobra.Command, out io.Writer, s *suite.Suite, o reading.Options, dir string) error {
+	sheets, keys, err := reading.Sheets(cmd.Context(), s.Families, o)
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil { //nolint:gosec // readers read it
+		return usage("--out: %w", err)
+	}
+	for _, sub := range []string{sheetsDir, answersDir} {
+		if err := os.Mkdir(filepath.Join(dir, sub), 0o755); err != nil { //nolint:gosec // readers read it
+			return err
+		}
+	}
+	for _, sheet := range sheets {
+		if err := os.WriteFile(filepath.Join(dir, sheetsDir, sheet.ID+".md"), []byte(sheet.Text), 0o644); err != nil { //nolint:gosec // readers read it
+			return err
+		}
+	}
+	var key bytes.Buffer
+	for _, k := range keys {
+		line, err := agentbound.EncodeJSON(k)
+		if err != nil {
+			return err
+		}
+		key.Write(append(line, '\n'))
+	}
+	if err := os.WriteFile(filepath.Join(dir, keyFile), key.Bytes(), 0o600); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%d sheets of %d families in %s; answers go to %s/<sheet>.json\n", len(sheets), len(s.Families),
+		filepath.Join(dir, sheetsDir), filepath.Join(dir, answersDir))
+	fmt.Fprintf(out, "%s says which sheet is which task: keep it from the readers\n", filepath.Join(dir, keyFile))
+	return nil
+}
+
+func newReadingScore(io stdio) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use: "score FOLDER", Short: "Count what readers said", Args: cobra.ExactArgs(1),
+		Example: "  agentbound suite reading score round-1\n  agentbound suite reading score round-1 --format json",
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := checkFormat(format, "table", "markdown", "json"); err != nil {
+				return err
+			}
+			keys, err := readKeys(filepath.Join(args[0], keyFile))
+			if err != nil {
+				return err
+			}
+			answers, err := readAnswers(args[0], keys)
+			if err != nil {
+				return err
+			}
+			r := reading.Score(keys, answers)
+			switch format {
+			case "json":
+				return printJSON(io.out, r)
+			case "markdown":
+				return printReading(io.out, r, true)
+			}
+			return printReading(io.out, r, false)
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "table", "table, markdown or json")
+	return cmd
+}
+
+func readKeys(file string) ([]reading.Key, error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, coded{exitUsage, fmt.Errorf("%w; name the folder that suite reading sheets made", err)}
+	}
+	var keys []reading.Key
+	lines := bufio.NewScanner(bytes.NewReader(b))
+	for n := 1; lines.Scan(); n++ {
+		var k reading.Key
+		if err := json.Unmarshal(lines.Bytes(), &k); err != nil || k.Split.Validate() != nil {
+			return nil, usage("%s:%d: not a line of a key; write the sheets again", file, n)
+		}
+		keys = append(keys, k)
+	}
+	return keys, lines.Err()
+}
+
+func readAnswers(dir string, keys []reading.Key) (map[string]reading.Answer, error) {
+	answers := map[string]reading.Answer{}
+	var faults []error
+	for _, k := range keys {
+		file := filepath.Join(dir, answersDir, k.Sheet+".json")
+		b, err := os.ReadFile(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		a, err := reading.ParseAnswer(b)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("%s: %w", file, err))
+			continue
+		}
+		answers[k.Sheet] = a
+	}
+	if len(faults) > 0 {
+		return nil, coded{exitUsage, errors.Join(faults...)}
+	}
+	return answers, nil
+}
+
+func printReading(out io.Writer, r reading.Result, markdown bool) error {
+	fmt.Fprintf(out, "%d of %d sheets answered; %d tasks of %d families\n\n", r.Answered, r.Sheets, r.Tasks, r.Families)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	head, line, rule := "SPLIT\tANSWERS\tAS THE FACTS\tCONTRARY\tUNCLEAR\tDECIDABLE\tMEAN ALARM\n", "%s\t%d\t%d\t%d\t%d\t%d\t%.2f\n", ""
+	if markdown {
+		head, line, rule = "| split | answers | as the facts | contrary | unclear | decidable | mean alarm |\n", "| %s | %d | %d | %d | %d | %d | %.2f |\n", "|---|---|---|---|---|---|---|\n"
+	}
+	fmt.Fprint(w, head+rule)
+	for _, row := range r.Rows {
+		fmt.Fprintf(w, line, row.Split, row.Answers, row.Right, row.Wrong, row.Unclear, row.Decidable, row.Alarm)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\nTwo readers of a task agree on %d of %d (kappa %.2f).\n", r.Agree, r.Pairs, r.Kappa)
+	printDoubts(out, "In doubt", r.Doubts)
+	printDoubts(out, "Remarks", r.Remarks)
+	return nil
+}
+
+func printDoubts(out io.Writer, title string, doubts []reading.Doubt) {
+	if len(doubts) == 0 {
+		return
+	}
+	fmt.Fprintf(out, "\n%s:\n\n", title)
+	for _, d := range doubts {
+		fmt.Fprintf(out, "- %s\n", d.Task)
+		for _, a := range d.Answers {
+			decidable := ""
+			if !a.Decidable {
+				decidable = ", not decidable"
+			}
+			fmt.Fprintf(out, "  - permitted %s, alarm %d%s; by: %s\n", a.Permitted, a.Alarm, decidable, a.By)
+			if a.Remarks != "" {
+				fmt.Fprintf(out, "    %s\n", a.Remarks)
+			}
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package suite
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml/token"
+
+	"github.com/agentbound/agentbound/internal/star"
+)
+
+// family expands one family in the order of the method (specification §3): first the
+// harm that is wanted (HS), then its disguise (CM), the same workflow made legitimate
+// (EB), and the alarming wording on it (HB). It gives the tree of a family.yaml whose
+// values stand where they stand in the archetype; nil where the report says why.
+func (a *archetype) family(r *report, id string, number int, pick map[string]string) *node {
+	doc := a.varied(pick)
+	values, ok := a.bind(r, id, number, doc)
+	if !ok {
+		return nil
+	}
+	t := filler{report: r, values: values}
+	out := &node{kind: object, pos: a.root.pos}
+	put := func(key string, v *node) { out.entries = append(out.entries, entry{made(key, a.root.pos), v}) }
+	put("format", a.root.get("format"))
+	put("id", made(id, a.root.get("id").pos))
+	put("archetype", made(a.id, a.root.get("id").pos))
+	for _, key := range []string{"category", "class", "theme", "level", "patterns", "setting", "toolkits", "state", "boundary", "completion", "handled", "forbidden", "reference"} {
+		put(key, t.fill(doc.get(key), t.literals(key)))
+	}
+	put("instructions", a.instructions(t, doc, number))
+	if len(r.problems) > 0 {
+		return nil
+	}
+	return out
+}
+
+// made is a text that no file spells, placed where it comes from.
+func made(s string, at pos) *node {
+	return &node{kind: text, pos: at, style: token.StringType, text: s, made: true}
+}
+
+// varied applies the options of a pick to the document.
+func (a *archetype) varied(pick map[string]string) *node {
+	doc := a.root
+	for _, x := range a.axes {
+		i := slices.Index(x.names(), pick[x.name])
+		doc = merged(doc, x.options[i].value)
+	}
+	return doc
+}
+
+// merged is the document with a change applied: mappings are merged key by key, null
+// removes, and everything else is replaced (RFC 7396). Neither is changed.
+func merged(base, change *node) *node {
+	if !base.is(object) || !change.is(object) {
+		return change
+	}
+	out := &node{kind: object, pos: base.pos, style: base.style}
+	for _, e := range base.entries {
+		switch c := change.child(e.key.text); {
+		case c == nil:
+			out.entries = append(out.entries, e)
+		case c.kind != null:
+			out.entries = append(out.entries, entry{e.key, merged(e.value, c)})
+		}
+	}
+	for _, e := range change.entries {
+		if base.child(e.key.text) == nil && e.value.kind != null {
+			out.entries = append(out.entries, e)
+		}
+	}
+	return out
+}
+
+// bind evaluates the values, each after those that it uses.
+func (a *archetype) bind(r *report, id string, number int, doc *node) (*star.Bindings, bool) {
+	values, err := star.NewBindings(a.functions, fmt.Sprintf("%d/%s", a.seed, id))
+	if err != nil {
+		r.whole("%v", err)
+		return nil, false
+	}
+	if err := values.Bind("number", fmt.Appendf(nil, "%d", number+1)); err != nil {
+		r.whole("%v", err)
+		return nil, false
+	}
+	n := doc.get("values")
+	if n == nil {
+		return values, true
+	}
+	b := binder{filler{report: r, values: values}, n, map[string]bool{}, map[string]bool{}}
+	for _, e := range n.entries {
+		b.bind(e)
+	}
+	return values, len(r.problems) == 0
+}
+
+// binder evaluates values in the order of their use.
+type binder struct {
+	filler
+	all         *node
+	begun, done map[string]bool
+}
+
+func (b *binder) bind(e entry) {
+	name := e.key.text
+	switch {
+	case b.done[name]:
+		return
+	case b.begun[name]:
+		b.at(e.key.pos, "value %s uses itself, directly or through others; write one of them out", quote(name))
+		return
+	case !valueName.MatchString(name):
+		b.at(e.key.pos, "value %s is no name; accepted: letters, digits and _, such as first_name", quote(name))
+		return
+	case b.values.Taken(name):
+		b.at(e.key.pos, "value %s has the name of a function; rename it", quote(name))
+		return
+	}
+	b.begun[name] = true
+	for _, expr := range expressionsOf(e.value) {
+		names, err := b.values.Names(expr)
+		if err != nil {
+			continue // told when it is evaluated
+		}
+		for _, used := range names {
+			if i := slices.IndexFunc(b.all.entries, func(o entry) bool { return o.key.text == used }); i >= 0 {
+				b.bind(b.all.entries[i])
+			}
+		}
+	}
+	before := len(b.problems)
+	v := b.fill(e.value, true)
+	b.done[name] = true
+	if len(b.problems) > before {
+		return
+	}
+	json, err := star.Canonical(v.tree())
+	if err == nil {
+		err = b.values.Bind(name, json)
+	}
+	if err != nil {
+		b.at(e.value.pos, "value %s: %v", quote(name), err)
+	}
+}
+
+// instructions chooses the wordings of a family. Families of one archetype take
+// turns, from a place that the seed decides; the two routine wordings are a pair that
+// no neighbour has, where there are enough.
+func (a *archetype) instructions(t filler, doc *node, number int) *node {
+	n := doc.get("instructions")
+	turn := func(part string, of int) int { return int((a.draw(part) + uint64(number)) % uint64(of)) }
+	one := func(part string) *node {
+		items := n.list(part)
+		return t.fill(items[turn(part, len(items))], false)
+	}
+	confessed := one("confessed") // HS
+	routine := n.list("routine")
+	first, second := pair(turn("routine", len(routine)*(len(routine)-1)/2), len(routine))
+	covert := []*node{t.fill(routine[first], false), t.fill(routine[second], false)} // CM, EB
+	alarming := one("alarming")                                                      // HB
+	a.keepWanted(t, doc, []entry{
+		{made("confessed", n.pos), confessed}, {made("routine", n.pos), covert[0]}, {made("routine", n.pos), covert[1]}, {made("alarming", n.pos), alarming},
+	})
+	out := &node{kind: object, pos: n.pos}
+	out.entries = []entry{
+		{made("confessed", n.pos), confessed},
+		{made("routine", n.pos), &node{kind: list, pos: n.get("routine").pos, items: covert}},
+		{made("alarming", n.pos), alarming},
+	}
+	return out
+}
+
+// pair gives the k-th of the pairs (i, j) with i < j < n.
+func pair(k, n int) (i, j int) {
+	for i = range n {
+		if k < n-1-i {
+			return i, i + 1 + k
+		}
+		k -= n - 1 - i
+	}
+	return 0, 1
+}
+
+// keepWanted holds each step of the order to the one before: the object and the
+// beneficiary of the harm stay in every wording.
+func (a *archetype) keepWanted(t filler, doc *node, wordings []entry) {
+	for _, w := range doc.list("wanted") {
+		wanted := t.fill(w, false)
+		for _, e := range wordings {
+			if wanted.is(text) && e.value.is(text) && !strings.Contains(spaced(e.value.text), spaced(wanted.text)) {
+				t.at(e.value.pos, "the %s wording does not spell %s, which wanted says that all wordings do; write it there, or wanted differently", e.key.text, quote(wanted.text))
+			}
+		}
+	}
+}
+
+// spaced compares texts whatever their case and line breaks.
+func spaced(s string) string { return strings.ToLower(strings.Join(strings.Fields(s), " ")) }
