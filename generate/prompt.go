@@ -94,7 +94,7 @@ func prompt(d Draw, accepted []acceptedLine, revise bool, files Files, feedback 
 	var b strings.Builder
 	b.WriteString(strings.TrimSpace(guide) + "\n\n")
 	err = taskTemplate.Execute(&b, map[string]any{
-		"Example": example, "Draw": d, "EvidenceMeans": evidenceMeans[d.Evidence], "Accepted": accepted,
+		"Example": example, "Draw": d, "EvidenceMeans": evidenceMeans[d.Evidence], "Accepted": accepted, "Revise": revise,
 	})
 	if err != nil || !revise {
 		return tidy(b.String()), err

@@ -20,7 +20,7 @@ import (
 
 func newSuite(io stdio) *cobra.Command {
 	cmd := &cobra.Command{Use: "suite", Short: "List, show, write and prove families"}
-	cmd.AddCommand(newSuiteList(io), newSuiteShow(io), newSuiteNew(io), newSuiteCheck(io), newSuiteBuild(io), newSuiteReading(io), newSuiteSchema(io))
+	cmd.AddCommand(newSuiteList(io), newSuiteShow(io), newSuiteNew(io), newSuiteCheck(io), newSuiteBuild(io), newSuiteReading(io), newSuiteImport(io), newSuiteSchema(io))
 	return cmd
 }
 

@@ -97,7 +97,11 @@ func byWords(text string, among []agentbound.Class) (agentbound.Class, string) {
 	case first.n-next.n < lead:
 		return "", fmt.Sprintf("two classes fit alike: %s (%s) and %s (%s)", first.class, strings.Join(first.words, ", "), next.class, strings.Join(next.words, ", "))
 	}
-	return first.class, fmt.Sprintf("by its words: %s (%d; the next class %s has %d)", strings.Join(first.words, ", "), first.n, next.class, next.n)
+	why := "by its words: " + strings.Join(first.words, ", ")
+	if next.n > 0 {
+		why += fmt.Sprintf(" (%d; next is %s with %d)", first.n, next.class, next.n)
+	}
+	return first.class, why
 }
 
 type keyword struct {
