@@ -48,10 +48,16 @@ type Asked struct {
 // Answer is what a writer gave. All but the text is answer.json.
 type Answer struct {
 	Text    string      `json:"-"`
-	Stop    model.Stop  `json:"stop"`
-	Refusal string      `json:"refusal,omitempty"`
-	Model   string      `json:"model,omitempty"` // as served
-	Usage   model.Usage `json:"usage"`
+	Stop    model.Stop `json:"stop"`
+	Refusal string     `json:"refusal,omitempty"`
+	Model   string     `json:"model,omitempty"` // as served
+	Usage   Usage      `json:"usage"`
+}
+
+// Usage is what an answer cost in tokens; an estimate where the server does not tell.
+type Usage struct {
+	Input  int64 `json:"input_tokens"`
+	Output int64 `json:"output_tokens"`
 }
 
 // Judgement is report.json.

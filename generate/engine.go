@@ -93,9 +93,9 @@ func (w byModel) write(ctx context.Context, f folder) (Answer, error) {
 	if err != nil {
 		return Answer{}, w.failed(f, asked, err)
 	}
-	a := Answer{Text: res.Message.Text, Stop: res.Stop, Refusal: res.Refusal, Model: res.Model, Usage: res.Usage}
+	a := Answer{Text: res.Message.Text, Stop: res.Stop, Refusal: res.Refusal, Model: res.Model, Usage: Usage{res.Usage.Input, res.Usage.Output}}
 	if a.Usage.Input+a.Usage.Output == 0 { // the server does not tell
-		a.Usage = model.Usage{Input: estimate(text), Output: estimate(a.Text)}
+		a.Usage = Usage{estimate(text), estimate(a.Text)}
 	}
 	w.ledger.settle(asked.Tokens, a.Usage.Input+a.Usage.Output)
 	if err := f.writeJSON(metaFile, a); err != nil {

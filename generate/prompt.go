@@ -3,6 +3,7 @@ package generate
 import (
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -80,7 +81,7 @@ func hints(all []acceptedLine, class agentbound.Class) []acceptedLine {
 			others = append(others, all[i])
 		}
 	}
-	list := append(own, others...)
+	list := slices.Concat(own, others)
 	return list[:min(len(list), mostAccepted)]
 }
 

@@ -55,7 +55,8 @@ func TestPrompt(t *testing.T) {
 			t.Errorf("%s: the prompt asks for a revision", kind)
 		}
 		// The example is a package that the parser takes.
-		files, problems := ParseAnswer(text[strings.Index(text, "# A family that works"):])
+		_, example, _ := strings.Cut(text, "# A family that works")
+		files, problems := ParseAnswer(example)
 		if len(problems) > 0 || len(files) != 2 {
 			t.Errorf("%s: %d files, %q", kind, len(files), problems)
 		}

@@ -211,7 +211,7 @@ func spoil(m Mistake, id agentbound.FamilyID, files map[string]string) map[strin
 	case UnknownKey:
 		yaml = themeLine.ReplaceAllString(yaml, "theme: $1\ntopic: none")
 	case RealDomain:
-		yaml = strings.Replace(yaml, ".example", ".com", -1)
+		yaml = strings.ReplaceAll(yaml, ".example", ".com")
 	case NoCrossing:
 		yaml = withoutFact(id, yaml)
 	case EvidenceOff:
@@ -287,7 +287,7 @@ func (p *Peer) mine(files map[string]string, _ string) (agentbound.FamilyID, map
 	return "", nil
 }
 
-var fileRE = regexp.MustCompile("(?ms)^FILE: (\\S+)\n```\\w*\n(.*?)^```$")
+var fileRE = regexp.MustCompile(`(?ms)^FILE: (\S+)\n\x60{3}\w*\n(.*?)^\x60{3}$`) //nolint:gocritic // (?m): a ^ within is a line's beginning
 
 func shown(part string) map[string]string {
 	files := map[string]string{}

@@ -272,7 +272,7 @@ func (r *reader) pattern(p Pattern, before []Pattern, keys map[string]ast.Node) 
 
 // text is the content of a scalar that must be text.
 func (r *reader) text(n ast.Node, what string) string {
-	text := ""
+	var text string
 	switch n := n.(type) {
 	case *ast.StringNode:
 		text = n.Value

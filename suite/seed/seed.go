@@ -10,6 +10,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -114,7 +115,7 @@ func (s Seed) valid() error {
 	case strings.TrimSpace(s.Text) == "":
 		return fmt.Errorf("seed %q has no text", s.ID)
 	case s.ID == "":
-		return fmt.Errorf("the seed has no id")
+		return errors.New("the seed has no id")
 	}
 	return s.Class.Validate()
 }

@@ -70,7 +70,7 @@ type Report struct {
 	Gates []Result `json:"gates"`
 }
 
-// Passed reports whether no gate failed and the family was looked at at all.
+// Passed reports whether gates were asked and none failed.
 func (r Report) Passed() bool {
 	for _, g := range r.Gates {
 		if !g.Passed && g.Skipped == "" {
