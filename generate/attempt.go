@@ -47,7 +47,7 @@ type Asked struct {
 
 // Answer is what a writer gave. All but the text is answer.json.
 type Answer struct {
-	Text    string      `json:"-"`
+	Text    string     `json:"-"`
 	Stop    model.Stop `json:"stop"`
 	Refusal string     `json:"refusal,omitempty"`
 	Model   string     `json:"model,omitempty"` // as served
