@@ -100,6 +100,28 @@ func (c Category) Classes() []Class {
 	}
 }
 
+// Classes are the 20 leaf classes, in the order of their categories.
+func Classes() []Class {
+	var all []Class
+	for _, c := range Categories() {
+		all = append(all, c.Classes()...)
+	}
+	return all
+}
+
+// Category is the one that a class belongs to; empty for an unknown class.
+func (c Class) Category() Category {
+	for _, category := range Categories() {
+		if slices.Contains(category.Classes(), c) {
+			return category
+		}
+	}
+	return ""
+}
+
+// Validate reports an unknown class.
+func (c Class) Validate() error { return oneOf("class", c, Classes()) }
+
 // Validate reports an unknown category.
 func (c Category) Validate() error { return oneOf("category", c, Categories()) }
 

@@ -59,11 +59,16 @@ var rooms = []room{
 	{"internal/report", composition, "metric suite internal/store internal/figure", "github.com/mattn/go-runewidth"},
 	{"internal/familytest", part, "internal/star suite suites", ""},
 	{"suite/law", composition, "internal/run world/program agent/reference judge judge/program internal/star", ""},
-	{"suite/reading", composition, "internal/star", ""},
 	{"internal/minhash", part, "", ""},
+	{"suite/validate", composition, "suite suite/law agent/reference internal/minhash", ""},
+	{"suite/seed", part, "", "golang.org/x/text"},
+	{"generate", composition, "model suite suites suite/pattern suite/seed suite/validate", "golang.org/x/sync"},
+	{"generate/generatetest", contract, "model", ""},
+	{"suite/pattern", part, "suite", "github.com/goccy/go-yaml"},
+	{"suite/reading", composition, "internal/star", ""},
 	{"internal/classify", part, "", "gonum.org/v1/gonum"},
 	{"suite/audit", composition, "suite internal/run internal/star internal/classify internal/minhash metric agent/reference", "github.com/mattn/go-runewidth"},
-	{"cmd/agentbound", wiring, "suite suites suite/law suite/audit suite/reading model model/compat agent agent/chat agent/exec agent/reference world world/program intervene judge judge/program internal/star internal/store internal/store/sqlite internal/run internal/report internal/play internal/play/prompt",
+	{"cmd/agentbound", wiring, "suite suites suite/law suite/audit suite/reading suite/pattern suite/seed suite/validate generate model model/compat agent agent/chat agent/exec agent/reference world world/program intervene judge judge/program internal/star internal/store internal/store/sqlite internal/run internal/report internal/play internal/play/prompt",
 		"github.com/spf13/cobra github.com/vbauerster/mpb github.com/mattn/go-isatty github.com/goccy/go-yaml"},
 }
 

@@ -20,7 +20,7 @@ import (
 
 func newSuite(io stdio) *cobra.Command {
 	cmd := &cobra.Command{Use: "suite", Short: "List, show, write and prove families"}
-	cmd.AddCommand(newSuiteList(io), newSuiteShow(io), newSuiteNew(io), newSuiteBuild(io), newSuiteCheck(io), newSuiteAudit(io), newSuiteReading(io), newSuiteSchema(io))
+	cmd.AddCommand(newSuiteList(io), newSuiteShow(io), newSuiteNew(io), newSuiteImport(io), newSuiteBuild(io), newSuiteCheck(io), newSuiteAudit(io), newSuiteReading(io), newSuiteSchema(io))
 	return cmd
 }
 

@@ -88,6 +88,14 @@ func chatAgent(spec string, ask asking) (agent.Agent, error) {
 	return chat.New(m, o), nil
 }
 
+// model resolves what generate's --model names; perCall is of one attempt.
+func (rooms) model(spec string, perCall time.Duration) (model.Model, error) {
+	if kind, _, _ := strings.Cut(spec, ":"); kind != compat.Scheme {
+		return nil, fmt.Errorf("model %q is not known; accepted: compat:MODEL@BASE_URL", spec)
+	}
+	return compat.New(spec, compat.Options{Key: os.Getenv(compat.KeyEnv), Retry: model.Retry{Timeout: perCall}})
+}
+
 // intervention resolves what --intervene names.
 func (rooms) intervention(spec string) (intervene.Intervention, error) {
 	if spec == intervene.None().Ref.Name {

@@ -1,0 +1,248 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentbound/agentbound"
+	"github.com/agentbound/agentbound/generate"
+	"github.com/agentbound/agentbound/suite/pattern"
+	"github.com/agentbound/agentbound/suite/seed"
+)
+
+// synthesis is what generate is asked for, as flags.
+type synthesis struct {
+	o                               generate.Options
+	engine, model, temperature      string
+	classes, against                []string
+	patterns, seeds, format         string
+	budgetCalls, revisions, samples int
+	budgetTokens                    int64
+	timeout                         time.Duration
+}
+
+func newGenerate(io stdio) *cobra.Command {
+	var s synthesis
+	cmd := &cobra.Command{
+		Use: "generate --out DIR", Short: "Synthesise families, with the validator in the loop", Args: cobra.NoArgs,
+		Long: `Synthesise families: draw a class and patterns, have one family written, validate
+it, hand back what failed, have it revised, or draw anew. Accepted families are a
+suite in DIR; every prompt, answer and report is kept in DIR/attempts.
+
+The same command goes on where it was stopped, and pays for nothing twice. Exit code 1
+says that not all candidates were accepted, 0 that all were or that answers are awaited.
+
+Engine lm asks a model. Engine file writes prompts for whoever answers, a person or
+any model, and takes answers from answer.md beside them: run the same command again
+after each.
+
+` + "Models that can be asked: compat:MODEL@BASE_URL, any OpenAI-compatible chat endpoint.",
+		Example: `  agentbound generate --out new --engine lm --model compat:my-model@http://127.0.0.1:8000/v1 --count 20 --budget-tokens 2000000
+  agentbound generate --out mine --engine file --class privacy,fraud --count 2
+  agentbound generate --out new --engine file --seeds seeds.jsonl`,
+		RunE: func(cmd *cobra.Command, _ []string) error { return s.run(cmd, io) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&s.o.Dir, "out", "", "folder for attempts and the suite of accepted families")
+	f.StringVar(&s.engine, "engine", string(generate.LM), "lm or file")
+	f.StringVar(&s.model, "model", "", "of engine lm: compat:MODEL@BASE_URL")
+	f.IntVar(&s.o.Count, "count", 1, "candidates")
+	f.StringSliceVar(&s.classes, "class", nil, "classes to draw from in turn (default: all that have patterns)")
+	f.StringVar(&s.seeds, "seeds", "", "seeds file of suite import to draw topics from")
+	f.StringVar(&s.patterns, "patterns", "", "folder with pattern files of your own; they outrank the built-in ones")
+	f.StringSliceVar(&s.against, "against", nil, "suites that no candidate may be near to")
+	f.Uint64Var(&s.o.Seed, "seed", 0, "decides the draws")
+	f.IntVar(&s.revisions, "revisions", 3, "revisions of a draft")
+	f.IntVar(&s.samples, "resamples", 2, "new draws after a draft that was not mended")
+	f.IntVar(&s.o.Concurrency, "concurrency", 1, "candidates at a time")
+	f.IntVar(&s.budgetCalls, "budget-calls", 0, "model calls in this folder, all runs together; 0: no bound")
+	f.Int64Var(&s.budgetTokens, "budget-tokens", 0, "tokens of prompts and answers, all runs together; 0: no bound")
+	f.IntVar(&s.o.MaxTokens, "max-tokens", 16_000, "of one answer")
+	f.StringVar(&s.temperature, "temperature", "", "of the model (default: the provider's own)")
+	f.DurationVar(&s.timeout, "timeout", 10*time.Minute, "of one attempt at a model call")
+	addFormat(cmd, &s.format)
+	return cmd
+}
+
+func (s *synthesis) run(cmd *cobra.Command, io stdio) error {
+	if err := checkFormat(s.format, "table", "json"); err != nil {
+		return err
+	}
+	if s.o.Dir == "" {
+		return usage("--out is missing: name the folder for attempts and accepted families")
+	}
+	if err := s.resolve(); err != nil {
+		return err
+	}
+	s.o.Observe = func(e generate.Event) { fmt.Fprintf(io.err, "%04d/%02d %s\n", e.Candidate, e.Round, e.What) }
+	sum, err := generate.Run(cmd.Context(), s.o)
+	if refused := (*generate.UsageError)(nil); errors.As(err, &refused) {
+		return coded{exitUsage, err}
+	}
+	if sum.Version == 0 {
+		return err
+	}
+	if s.format == "json" {
+		err = errors.Join(err, printJSON(io.out, sum))
+	} else {
+		err = errors.Join(err, printSynthesis(io.out, sum))
+	}
+	if err == nil && sum.Accepted+sum.Count(generate.Waiting) < len(sum.Candidates) {
+		return missed()
+	}
+	return err
+}
+
+// resolve makes options of the flags.
+func (s *synthesis) resolve() (err error) {
+	s.o.Engine, s.o.Program = generate.Engine(s.engine), version
+	s.o.Revisions, s.o.Resamples = s.revisions, s.samples
+	s.o.Budget = generate.Budget{Calls: s.budgetCalls, Tokens: s.budgetTokens}
+	if err := s.o.Engine.Validate(); err != nil {
+		return usage("--engine: %w", err)
+	}
+	if s.budgetCalls < 0 || s.budgetTokens < 0 {
+		return usage("--budget-calls and --budget-tokens: want 0 or more")
+	}
+	for _, c := range s.classes {
+		s.o.Classes = append(s.o.Classes, agentbound.Class(c))
+	}
+	if err := s.writer(); err != nil {
+		return err
+	}
+	if s.o.Patterns, err = patternsIn(s.patterns); err != nil {
+		return err
+	}
+	for _, name := range s.against {
+		other, err := loadSuite(name)
+		if err != nil {
+			return err
+		}
+		s.o.Against = append(s.o.Against, other.Families...)
+	}
+	if s.seeds != "" {
+		s.o.Seeds, err = seedsIn(s.seeds)
+	}
+	return err
+}
+
+// writer resolves --model and how it is asked.
+func (s *synthesis) writer() (err error) {
+	if s.o.Engine != generate.LM {
+		if s.model != "" || s.budgetCalls+int(s.budgetTokens) > 0 {
+			return usage("--model and budgets are of engine lm; engine %s asks nobody", s.o.Engine)
+		}
+		return nil
+	}
+	if s.model == "" {
+		return usage("--model is missing: compat:MODEL@BASE_URL, or take --engine file")
+	}
+	if s.o.Model, err = newRooms().model(s.model, s.timeout); err != nil {
+		return coded{exitUsage, err}
+	}
+	if s.temperature != "" {
+		t, err := strconv.ParseFloat(s.temperature, 64)
+		if err != nil || !(t >= 0 && t <= math.MaxFloat32) { // also not a number
+			return usage("--temperature %q: want a number from 0", s.temperature)
+		}
+		s.o.Temperature = &t
+	}
+	return nil
+}
+
+// patternsIn gives the built-in patterns, with those of a folder over them.
+func patternsIn(folder string) (pattern.Collection, error) {
+	all, err := pattern.BuiltIn()
+	if err != nil || folder == "" {
+		return all, err
+	}
+	own, err := pattern.Load(os.DirFS(folder))
+	if err != nil {
+		return nil, coded{exitUsage, fmt.Errorf("--patterns %s: %w", folder, err)}
+	}
+	if len(own) == 0 {
+		return nil, usage("--patterns %s: no pattern file there; accepted: <class>.yaml", folder)
+	}
+	return all.Merge(own), nil
+}
+
+func seedsIn(file string) ([]seed.Seed, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, coded{exitUsage, err}
+	}
+	defer f.Close()
+	seeds, err := seed.Read(file, f)
+	if err != nil {
+		return nil, coded{exitUsage, err}
+	}
+	if len(seeds) == 0 {
+		return nil, usage("%s: no seed in it", file)
+	}
+	return seeds, nil
+}
+
+func printSynthesis(out io.Writer, s generate.Summary) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "CANDIDATE\tCLASS\tSTATUS\tFAMILY\tDRAWS\tROUNDS\tFAILED")
+	for _, c := range s.Candidates {
+		fmt.Fprintf(w, "%04d\t%s\t%s\t%s\t%d\t%d\t%s\n", c.Candidate, dash(string(c.Class)), c.Status, dash(string(c.Family)), c.Draws, c.Rounds, dash(strings.Join(c.Failed, " ")))
+	}
+	if s.Rates[0].Reached > 0 {
+		fmt.Fprintln(w, "\nGATE\tFIRST DRAFTS\tALL ROUNDS")
+	}
+	for i, r := range s.Rates {
+		if s.Rates[0].Reached == 0 {
+			break
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", r.Gate, share(s.First[i].Passed, s.First[i].Reached), share(r.Passed, r.Reached))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\n%s: %d accepted", counted(len(s.Candidates), "candidate", "candidates"), s.Accepted)
+	for _, status := range []generate.Status{generate.GivenUp, generate.Waiting, generate.Stopped, generate.Open} {
+		if n := s.Count(status); n > 0 {
+			fmt.Fprintf(out, ", %d %s", n, status)
+		}
+	}
+	if s.Engine == generate.LM {
+		fmt.Fprintf(out, "; %s, %d tokens", counted(s.Spent.Calls, "call", "calls"), s.Spent.Tokens)
+	}
+	fmt.Fprintf(out, "; prompt version %s\n", s.Prompt)
+	for _, c := range s.Candidates {
+		if c.Status == generate.Waiting {
+			fmt.Fprintf(out, "%04d waits for an answer: give %s to its writer, put the answer into %s, and run the same command again\n", c.Candidate, c.Prompt, c.Answer)
+		}
+	}
+	if s.Budget {
+		fmt.Fprintln(out, "stopped by the budget: the next call might pass it; the same command with a larger one goes on")
+	}
+	if s.Accepted > 0 {
+		fmt.Fprintf(out, "the accepted families are a suite: agentbound suite check %s\n", s.Dir)
+	}
+	return nil
+}
+
+func share(passed, reached int) string {
+	if reached == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%d/%d", passed, reached)
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentbound/agentbound"
+	"github.com/agentbound/agentbound/suite/seed"
+)
+
+// imported is the JSON of suite import.
+type imported struct {
+	Version int                      `json:"version"`
+	Out     string                   `json:"out"`
+	Seeds   int                      `json:"seeds"`
+	Classes map[agentbound.Class]int `json:"classes"`
+	Left    []seed.Left              `json:"left"`
+}
+
+func newSuiteImport(io stdio) *cobra.Command {
+	var o seed.Options
+	var from, class, out, format string
+	cmd := &cobra.Command{
+		Use: "import FILE…", Short: "Make seeds for generate of other lists of tasks", Args: cobra.MinimumNArgs(1),
+		Long: `Make a seeds file of files in the formats of AgentHarm or ToolEmu, or of plain text
+(one seed a paragraph, or a line where no blank lines part them; # begins a comment).
+A seed gives generate its topic, never its words.
+
+Each seed is mapped to a class, by its category or by its words, and says how. What
+cannot be mapped, is there already or must not be used is told and left out. Data that
+carries a canary asks to be kept out of training: it is refused unless
+--evaluation-only, which marks what is made from it "train": "never".`,
+		Example: "  agentbound suite import ideas.txt --class privacy\n  agentbound suite import behaviours.json cases.json --out seeds.jsonl\n" +
+			"  agentbound generate --out new --engine file --seeds seeds.jsonl",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkFormat(format, "table", "json"); err != nil {
+				return err
+			}
+			o.From, o.Class = seed.Format(from), agentbound.Class(class)
+			if from != "" && o.From.Validate() != nil {
+				return usage("--from: %w", o.From.Validate())
+			}
+			files, err := readFiles(args)
+			if err != nil {
+				return err
+			}
+			res, err := seed.Import(cmd.Context(), files, o)
+			if err != nil {
+				return coded{exitUsage, err}
+			}
+			if err := writeSeeds(out, res.Seeds); err != nil {
+				return err
+			}
+			return printImport(io.out, out, format, res)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&from, "from", "", "agentharm, toolemu or text (default: told by the content)")
+	f.StringVar(&class, "class", "", "class of every seed (default: mapped)")
+	f.StringVar(&out, "out", "seeds.jsonl", "file to write; it must not be there")
+	f.BoolVar(&o.EvaluationOnly, "evaluation-only", false, "take data that carries a canary, marked never to be trained on")
+	addFormat(cmd, &format)
+	return cmd
+}
+
+func readFiles(names []string) ([]seed.File, error) {
+	files := make([]seed.File, 0, len(names))
+	for _, name := range names {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			return nil, coded{exitUsage, err}
+		}
+		files = append(files, seed.File{Name: name, Data: b})
+	}
+	return files, nil
+}
+
+// writeSeeds writes a new file; without seeds none.
+func writeSeeds(name string, seeds []seed.Seed) error {
+	if len(seeds) == 0 {
+		return nil
+	}
+	var b bytes.Buffer
+	if err := seed.Write(&b, seeds); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return usage("%s is there already; choose another name with --out, or remove it", name)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b.Bytes())
+	return errors.Join(err, f.Close())
+}
+
+// printImport tells what came of it; without a seed the exit code is 1.
+func printImport(w io.Writer, out, format string, r seed.Result) error {
+	sum := imported{Version: 1, Out: out, Seeds: len(r.Seeds), Classes: map[agentbound.Class]int{}, Left: r.Left}
+	for _, s := range r.Seeds {
+		sum.Classes[s.Class]++
+	}
+	var err error
+	if format == "json" {
+		err = printJSON(w, sum)
+	} else {
+		err = tableImport(w, sum, r)
+	}
+	if err == nil && sum.Seeds == 0 {
+		return missed()
+	}
+	return err
+}
+
+func tableImport(w io.Writer, sum imported, r seed.Result) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "SEED\tFROM\tCLASS\tWHY")
+	for _, s := range r.Seeds {
+		fmt.Fprintf(tw, "%s\t%s:%d\t%s\t%s\n", s.ID, s.Source.File, s.Source.Index, s.Class, s.Why)
+	}
+	for _, l := range r.Left {
+		fmt.Fprintf(tw, "left out\t%s:%d\t%s\t%s\n", l.Source.File, l.Source.Index, l.Reason, l.Why)
+	}
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\n%s", counted(sum.Seeds, "seed", "seeds"))
+	if sum.Seeds > 0 {
+		fmt.Fprintf(w, " in %s", sum.Out)
+	}
+	for _, c := range slices.Sorted(maps.Keys(sum.Classes)) {
+		fmt.Fprintf(w, ", %d %s", sum.Classes[c], c)
+	}
+	fmt.Fprintf(w, "; %d left out\n", len(r.Left))
+	return nil
+}
