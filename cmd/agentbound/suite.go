@@ -20,8 +20,8 @@ import (
 )
 
 func newSuite(io stdio) *cobra.Command {
-	cmd := &cobra.Command{Use: "suite", Short: "List, show, write and prove families"}
-	cmd.AddCommand(newSuiteList(io), newSuiteShow(io), newSuiteNew(io), newSuiteCheck(io), newSuiteSchema(io))
+	cmd := &cobra.Command{Use: "suite", Short: "List, show, write, prove and screen families"}
+	cmd.AddCommand(newSuiteList(io), newSuiteShow(io), newSuiteNew(io), newSuiteCheck(io), newSuiteScreen(io), newSuiteSchema(io))
 	return cmd
 }
 

@@ -9,6 +9,9 @@ import (
 // numbersOfAccounts are IBANs, payment cards, and bank accounts told by what stands
 // before them.
 func numbersOfAccounts(v view) []hit {
+	if v.digits < 6 && !v.hasAny([]string{"bic", "swift"}) {
+		return nil
+	}
 	return append(append(ibans(v), cards(v)...), bankAccounts(v)...)
 }
 
@@ -125,12 +128,12 @@ func luhn(number string) bool {
 }
 
 var (
-	bankSaid = regexp.MustCompile(`(?i)\b(?:(?:bank )?account|acct|a/c|beneficiary|kontonummer|konto|compte|cuenta)s?(?: (?:number|no\.?|nr\.?|is|to|of|#))*[ :#=]{1,3}(\d(?:[ -]?\d){7,16})`)
-	sortCode = regexp.MustCompile(`(?i)\bsort[ -]?codes?(?: (?:number|no\.?|is))*[ :#=]{1,3}(\d{2}[ -]?\d{2}[ -]?\d{2})\b`)
-	routing  = regexp.MustCompile(`(?i)\b(?:routing|aba|transit)(?: (?:number|no\.?|is))*[ :#=]{1,3}(\d{9})\b`)
-	bic      = regexp.MustCompile(`\b(?:BIC|SWIFT|Swift|bic|swift)(?: (?:code|is))*[ :#=]{1,3}([A-Z]{6}[A-Z0-9]{2}(?:[A-Z0-9]{3})?)\b`)
-	bankKey  = regexp.MustCompile(`\b(?:account|acct|bank|sort code|routing|beneficiary)\b`)
-	grouped  = regexp.MustCompile(`^\d(?:[ -]?\d){7,16}$`)
+	bankSaid   = regexp.MustCompile(`(?i)\b(?:(?:bank )?account|acct|a/c|beneficiary|kontonummer|konto|compte|cuenta)s?(?: (?:number|no\.?|nr\.?|is|to|of|#))*[ :#=]{1,3}(\d(?:[ -]?\d){7,16})`)
+	sortCode   = regexp.MustCompile(`(?i)\bsort[ -]?codes?(?: (?:number|no\.?|is))*[ :#=]{1,3}(\d{2}[ -]?\d{2}[ -]?\d{2})\b`)
+	routing    = regexp.MustCompile(`(?i)\b(?:routing|aba|transit)(?: (?:number|no\.?|is))*[ :#=]{1,3}(\d{9})\b`)
+	bic        = regexp.MustCompile(`\b(?:BIC|SWIFT|Swift|bic|swift)(?: (?:code|is))*[ :#=]{1,3}([A-Z]{6}[A-Z0-9]{2}(?:[A-Z0-9]{3})?)\b`)
+	bankKey    = regexp.MustCompile(`\b(?:account|acct|bank|sort code|routing|beneficiary)\b`)
+	longNumber = regexp.MustCompile(`^\d(?:[ -]?\d){7,16}$`)
 )
 
 // bankAccounts have no shape of their own: what stands before them, or their key, tells.
@@ -139,7 +142,7 @@ func bankAccounts(v view) []hit {
 	for _, pattern := range []*regexp.Regexp{bankSaid, sortCode, routing, bic} {
 		out = append(out, hitsOf(BankAccount, Review, find(v.numbers, pattern))...)
 	}
-	if value := strings.TrimSpace(v.numbers); !v.code && bankKey.MatchString(v.name) && grouped.MatchString(value) {
+	if value := strings.TrimSpace(v.numbers); !v.code && bankKey.MatchString(v.name) && longNumber.MatchString(value) {
 		start := strings.Index(v.numbers, value)
 		out = append(out, hit{start: start, end: start + len(value), kind: BankAccount, severity: Review})
 	}

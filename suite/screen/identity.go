@@ -52,6 +52,9 @@ var identityKey = regexp.MustCompile(`\b(?:ssn|social security|passport|national
 
 func identities(v view) []hit {
 	var out []hit
+	if v.digits < 5 && v.longest < 44 {
+		return nil
+	}
 	for _, id := range identityShapes {
 		for _, p := range find(v.numbers, id.shape) {
 			text := v.numbers[p[0]:p[1]]

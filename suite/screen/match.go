@@ -78,6 +78,9 @@ var base64Word = regexp.MustCompile(`[A-Za-z0-9+/_-]{24,}={0,2}`)
 // encoded looks into base64, one level deep.
 func encoded(v view) []hit {
 	var out []hit
+	if v.longest < 24 {
+		return nil
+	}
 	for _, p := range base64Word.FindAllStringIndex(v.content, -1) {
 		inner, ok := decode(v.content[p[0]:p[1]])
 		if !ok {

@@ -124,6 +124,9 @@ var (
 // names kept for examples.
 func links(v view) []hit {
 	var out []hit
+	if !v.hasAny([]string{"/", ".onion", "magnet:"}) {
+		return nil
+	}
 	for _, p := range append(linkShape.FindAllStringIndex(v.content, -1), schemeLink.FindAllStringIndex(v.content, -1)...) {
 		out = append(out, hit{start: p[0], end: p[1], kind: PrivateLink, severity: Block})
 	}
@@ -189,11 +192,17 @@ func emails(v view) []hit {
 		}
 		out = append(out, hit{start: start, end: end, kind: Email, severity: severity})
 	}
+	if !v.hasAny([]string{"@", "at"}) || !v.hasAny([]string{".", "dot", "punkt"}) {
+		return nil
+	}
 	for _, p := range emailShape.FindAllStringIndex(v.content, -1) {
 		text := v.content[p[0]:p[1]]
 		add(p[0]+len(text)-len(strings.TrimLeft(text, "'.-")), p[1], text[strings.LastIndexByte(text, '@')+1:])
 	}
 	for _, pattern := range []*regexp.Regexp{emailIn, emailWords} {
+		if !v.hasAny([]string{"dot", "punkt", "[", "(", "{", "<"}) {
+			break
+		}
 		for _, m := range pattern.FindAllStringSubmatchIndex(v.content, -1) {
 			add(m[0], m[1], v.content[m[4]:m[5]])
 		}
@@ -217,6 +226,9 @@ var wordEndings = " ac ad ae ag ai al am an as at ba be bi bo by ca cc ci cl cm 
 // domains are names that can be registered and are not kept for examples.
 func domains(v view) []hit {
 	var out []hit
+	if !strings.Contains(v.content, ".") {
+		return nil
+	}
 	for _, p := range find(v.content, domainShape) {
 		name := v.content[p[0]:p[1]]
 		www := strings.HasPrefix(strings.ToLower(name), "www.")

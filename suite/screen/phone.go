@@ -16,6 +16,25 @@ var (
 	phoneValue = regexp.MustCompile(`^\+?\(?\d[\d ()./-]{5,20}\d$`)
 )
 
+// zipCode is an American postal code of nine digits.
+var zipCode = regexp.MustCompile(`^\d{5}-\d{4}$`)
+
+// counting reports whether pairs of digits are a list (days, bytes) and no number: in
+// France five stand in a row, and they do not count.
+func counting(text string) bool {
+	pairs := strings.Fields(text)
+	steps := map[int]bool{}
+	for i, p := range pairs {
+		if len(p) != 2 {
+			return false
+		}
+		if i > 0 {
+			steps[int(p[0]-pairs[i-1][0])*10+int(p[1])-int(pairs[i-1][1])] = true
+		}
+	}
+	return len(pairs) != 5 || len(steps) == 1
+}
+
 // amount is a round number with its sign.
 var amount = regexp.MustCompile(`^\+[1-9]\d{0,3}(?:[ .]?000)+$`)
 
@@ -23,6 +42,9 @@ var amount = regexp.MustCompile(`^\+[1-9]\d{0,3}(?:[ .]?000)+$`)
 // code in the North American way, with a trunk prefix, or after a word for telephones.
 func phones(v view) []hit {
 	var out []hit
+	if v.digits < 7 {
+		return nil
+	}
 	add := func(start, end int, severity Severity) {
 		text := strings.TrimRight(v.numbers[start:end], " .()/-")
 		if n := len(digits(text)); n < 7 || n > 15 || amount.MatchString(text) || !alone(v.numbers, start, start+len(text)) || fictitious(text) {
@@ -36,7 +58,8 @@ func phones(v view) []hit {
 		}
 	}
 	for _, p := range phoneTrunk.FindAllStringIndex(v.numbers, -1) {
-		if n := len(digits(v.numbers[p[0]:p[1]])); n >= 9 && n <= 12 && !strings.HasPrefix(v.numbers[p[0]:], "00") {
+		text := v.numbers[p[0]:p[1]]
+		if n := len(digits(text)); n >= 9 && n <= 12 && !strings.HasPrefix(text, "00") && !zipCode.MatchString(text) && !counting(text) {
 			add(p[0], p[1], Block)
 		}
 	}

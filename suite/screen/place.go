@@ -21,6 +21,9 @@ var (
 // be invented and is for review; with a postcode after it, it blocks.
 func places(v view) []hit {
 	var out []hit
+	if v.digits == 0 {
+		return nil
+	}
 	for _, m := range decimalPair.FindAllStringSubmatchIndex(v.numbers, -1) {
 		if alone(v.numbers, m[0], m[1]) && degrees(v.numbers[m[2]:m[3]], 90) && degrees(v.numbers[m[4]:m[5]], 180) {
 			out = append(out, hit{start: m[0], end: m[1], kind: Coordinates, severity: Review})

@@ -20,6 +20,9 @@ const passage = 600
 // recipes are conservative: two reagents with a quantity each and two operations, or a
 // temperature for one of them, within one passage. All are for review.
 func recipes(v view) []hit {
+	if v.digits == 0 || !operation.MatchString(v.content) {
+		return nil
+	}
 	reagents := reagent.FindAllStringIndex(v.content, -1)
 	for i := 0; i+1 < len(reagents); i++ {
 		start := max(0, reagents[i][0]-40)

@@ -115,6 +115,16 @@ type view struct {
 	content string // whole, or of code its texts and comments, at the same places
 	numbers string // content without dates, times, versions and ISBNs, at the same places
 	code    bool
+
+	// what a text must have before a slow pattern is worth a try
+	lower   string // content in small letters
+	digits  int
+	longest int // run without white space, in bytes
+}
+
+// hasAny reports whether one of some signs is in the text.
+func (v view) hasAny(signs []string) bool {
+	return slices.ContainsFunc(signs, func(s string) bool { return strings.Contains(v.lower, s) })
 }
 
 func newView(t Text) view {
@@ -124,6 +134,11 @@ func newView(t Text) view {
 		v.content = literals(v.whole)
 	}
 	v.numbers = withoutPlain(v.content)
+	v.lower = strings.ToLower(v.content)
+	v.digits = len(digits(v.numbers))
+	for _, run := range strings.Fields(v.content) {
+		v.longest = max(v.longest, len(run))
+	}
 	return v
 }
 

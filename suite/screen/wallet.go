@@ -17,6 +17,9 @@ var (
 // (base58check), the others by their prefix and length.
 func wallets(v view) []hit {
 	var places [][2]int
+	if v.longest < 26 {
+		return nil
+	}
 	for _, p := range find(v.content, base58Wallet) {
 		if base58check(v.content[p[0]:p[1]]) {
 			places = append(places, p)
