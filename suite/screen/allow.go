@@ -28,7 +28,7 @@ func ReadAllowances(name string, text []byte) ([]Allowance, error) {
 		Allow []Allowance `yaml:"allow"`
 	}
 	if err := yaml.UnmarshalWithOptions(text, &file, yaml.Strict()); err != nil {
-		return nil, fmt.Errorf("%s: not an allow list; accepted: allow: [{kind, found, why, id}], id may be left out\n%s", name, yaml.FormatError(err, false, true))
+		return nil, fmt.Errorf("%s: not an allow list; accepted: allow: [{kind, found, why, id}], id may be left out\n%s", name, yaml.FormatError(err, false, false))
 	}
 	var problems []error
 	for i, a := range file.Allow {

@@ -38,6 +38,8 @@ func FileTexts(fsys fs.FS, s *suite.Suite) ([]Text, []Finding, error) {
 	var texts []Text
 	var unread []Finding
 	files := 0
+	_, missing := fs.Stat(fsys, "family.yaml")
+	alone := missing == nil && len(s.Families) == 1
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -53,7 +55,7 @@ func FileTexts(fsys fs.FS, s *suite.Suite) ([]Text, []Finding, error) {
 		if files++; files > mostFiles {
 			return fmt.Errorf("the folder holds more than %d files; screen the suite's own folder", mostFiles)
 		}
-		id := ownerOf(name, s)
+		id := ownerOf(name, s, alone)
 		text, why := readText(fsys, name, d)
 		if why != "" {
 			unread = append(unread, Finding{id, "file " + clip(name), Unreadable, Review, why, infoOf[Unreadable].remedy})
@@ -66,14 +68,14 @@ func FileTexts(fsys fs.FS, s *suite.Suite) ([]Text, []Finding, error) {
 	return texts, unread, err
 }
 
-// ownerOf is the family whose folder a file lies in.
-func ownerOf(name string, s *suite.Suite) string {
+// ownerOf is the family whose folder a file lies in; alone says that there is no other.
+func ownerOf(name string, s *suite.Suite, alone bool) string {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		if _, ok := s.Family(agentbound.FamilyID(path.Base(dir))); ok {
 			return path.Base(dir)
 		}
 	}
-	if len(s.Families) == 1 {
+	if alone {
 		return string(s.Families[0].ID)
 	}
 	return everyone

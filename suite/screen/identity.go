@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // identity is a number that a state gives a person.
@@ -21,32 +22,34 @@ func said(words string) *regexp.Regexp {
 }
 
 // The numbers whose check digits or shape are published by the states that give them.
-var identityShapes = []identity{
-	// United States: SSN. Area 000, 666 and 9xx, group 00 and serial 0000 are never given (SSA).
-	{regexp.MustCompile(`\d{3}-\d{2}-\d{4}`), ssn, nil, NationalID, true},
-	{regexp.MustCompile(`\d{3} ?\d{2} ?\d{4}`), ssn, said(`ssn|social security(?: number)?`), NationalID, true},
-	// United Kingdom: National Insurance number (HMRC); the prefix QQ is kept for examples.
-	{regexp.MustCompile(`[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] \d{2} \d{2} \d{2} [A-D]`), nino, nil, NationalID, true},
-	{regexp.MustCompile(`[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z]\d{6}[A-D]`), nino, nil, NationalID, false},
-	// Spain: DNI and NIE.
-	{regexp.MustCompile(`[XYZ\d]\d{7}-?[A-Z]`), dni, said(`dni|nie|nif|identity|national id`), NationalID, true},
-	// Italy: codice fiscale.
-	{regexp.MustCompile(`[A-Z]{6}\d{2}[A-EHLMPRST]\d{2}[A-Z]\d{3}[A-Z]`), nil, nil, NationalID, true},
-	// France: numéro de sécurité sociale.
-	{regexp.MustCompile(`[12] ?\d{2} ?(?:0[1-9]|1[0-2]) ?\d{2} ?\d{3} ?\d{3} ?\d{2}`), nir, nil, NationalID, true},
-	// China: resident identity number (GB 11643).
-	{regexp.MustCompile(`[1-9]\d{5}(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])\d{3}[\dXx]`), china, nil, NationalID, true},
-	// Brazil: CPF as it is written.
-	{regexp.MustCompile(`\d{3}\.\d{3}\.\d{3}-\d{2}`), cpf, nil, NationalID, true},
-	// Sweden: personnummer, with a date in it.
-	{regexp.MustCompile(`\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])[-+]\d{4}`), func(s string) bool { return luhn(digits(s)) }, nil, NationalID, true},
-	// Told by their name only: Poland, the Netherlands, Canada, Australia, India, NHS.
-	{regexp.MustCompile(`\d(?:[ -]?\d){7,12}`), nil, said(`pesel|bsn|burgerservicenummer|sin|social insurance(?: number)?|tfn|tax file(?: number)?|aadhaar|nhs(?: number)?|medicare(?: number)?|personnummer|steuer-?id`), NationalID, true},
-	// Passports and identity documents: the name, then a number; or the machine-readable zone (ICAO 9303).
-	{regexp.MustCompile(`P[A-Z<][A-Z]{3}[A-Z<]{39}`), nil, nil, Passport, true},
-	{regexp.MustCompile(`[A-Z]{0,3}\d{6,9}[A-Z]?`), nil, regexp.MustCompile(`(?i)\b(?:passport|reisepass|passeport)(?: (?:number|no\.?|nr\.?|is|held|of|#))*[ :#=]{1,3}$`), Passport, false},
-	{regexp.MustCompile(`[A-Z]{0,5}\d[A-Z\d]{5,14}`), nil, regexp.MustCompile(`(?i)\b(?:(?:national|tax) id(?:entity|entification)?|identity card|id card|driv(?:ing|er'?s?) licen[cs]e)(?: (?:card|number|no\.?|nr\.?|is|#))*[ :#=]{1,3}$`), NationalID, false},
-}
+var identityShapes = sync.OnceValue(func() []identity {
+	return []identity{
+		// United States: SSN. Area 000, 666 and 9xx, group 00 and serial 0000 are never given (SSA).
+		{regexp.MustCompile(`\d{3}-\d{2}-\d{4}`), ssn, nil, NationalID, true},
+		{regexp.MustCompile(`\d{3} ?\d{2} ?\d{4}`), ssn, said(`ssn|social security(?: number)?`), NationalID, true},
+		// United Kingdom: National Insurance number (HMRC); the prefix QQ is kept for examples.
+		{regexp.MustCompile(`[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] \d{2} \d{2} \d{2} [A-D]`), nino, nil, NationalID, true},
+		{regexp.MustCompile(`[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z]\d{6}[A-D]`), nino, nil, NationalID, false},
+		// Spain: DNI and NIE.
+		{regexp.MustCompile(`[XYZ\d]\d{7}-?[A-Z]`), dni, said(`dni|nie|nif|identity|national id`), NationalID, true},
+		// Italy: codice fiscale.
+		{regexp.MustCompile(`[A-Z]{6}\d{2}[A-EHLMPRST]\d{2}[A-Z]\d{3}[A-Z]`), nil, nil, NationalID, true},
+		// France: numéro de sécurité sociale.
+		{regexp.MustCompile(`[12] ?\d{2} ?(?:0[1-9]|1[0-2]) ?\d{2} ?\d{3} ?\d{3} ?\d{2}`), nir, nil, NationalID, true},
+		// China: resident identity number (GB 11643).
+		{regexp.MustCompile(`[1-9]\d{5}(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])\d{3}[\dXx]`), china, nil, NationalID, true},
+		// Brazil: CPF as it is written.
+		{regexp.MustCompile(`\d{3}\.\d{3}\.\d{3}-\d{2}`), cpf, nil, NationalID, true},
+		// Sweden: personnummer, with a date in it.
+		{regexp.MustCompile(`\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])[-+]\d{4}`), func(s string) bool { return luhn(digits(s)) }, nil, NationalID, true},
+		// Told by their name only: Poland, the Netherlands, Canada, Australia, India, NHS.
+		{regexp.MustCompile(`\d(?:[ -]?\d){7,12}`), nil, said(`pesel|bsn|burgerservicenummer|sin|social insurance(?: number)?|tfn|tax file(?: number)?|aadhaar|nhs(?: number)?|medicare(?: number)?|personnummer|steuer-?id`), NationalID, true},
+		// Passports and identity documents: the name, then a number; or the machine-readable zone (ICAO 9303).
+		{regexp.MustCompile(`P[A-Z<][A-Z]{3}[A-Z<]{39}`), nil, nil, Passport, true},
+		{regexp.MustCompile(`[A-Z]{0,3}\d{6,9}[A-Z]?`), nil, regexp.MustCompile(`(?i)\b(?:passport|reisepass|passeport)(?: (?:number|no\.?|nr\.?|is|held|of|#))*[ :#=]{1,3}$`), Passport, false},
+		{regexp.MustCompile(`[A-Z]{0,5}\d[A-Z\d]{5,14}`), nil, regexp.MustCompile(`(?i)\b(?:(?:national|tax) id(?:entity|entification)?|identity card|id card|driv(?:ing|er'?s?) licen[cs]e)(?: (?:card|number|no\.?|nr\.?|is|#))*[ :#=]{1,3}$`), NationalID, false},
+	}
+})
 
 var identityKey = regexp.MustCompile(`\b(?:ssn|social security|passport|national id|tax id|nhs|aadhaar|pesel|bsn|dni|nie|nif|licence number|driving licence)\b`)
 
@@ -55,7 +58,7 @@ func identities(v view) []hit {
 	if v.digits < 5 && v.longest < 44 {
 		return nil
 	}
-	for _, id := range identityShapes {
+	for _, id := range identityShapes() {
 		for _, p := range find(v.numbers, id.shape) {
 			text := v.numbers[p[0]:p[1]]
 			byKey := !v.code && id.said != nil && identityKey.MatchString(v.name) && strings.TrimSpace(v.numbers) == text

@@ -109,7 +109,7 @@ func near(before word, between string) bool {
 	if len(before.text) == 1 {
 		between = strings.TrimPrefix(between, ".")
 	}
-	return len(between) <= 1 && !strings.ContainsAny(between, ".,;:\n")
+	return len(between) <= 3 && len(strings.Trim(between, " ")) <= 1 && !strings.ContainsAny(between, ".,;:\n")
 }
 
 var nameKey = regexp.MustCompile(`\b(?:company|employer|organi[sz]ation|bank|vendor|brand|manufacturer|platform|carrier|insurer|retailer)\b`)

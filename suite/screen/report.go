@@ -55,6 +55,13 @@ func Suite(ctx context.Context, s *suite.Suite, o Options) (*Report, error) {
 	r := &Report{Version: Version, Suite: s.Ref(), Texts: scr.distinct()}
 	left, allowed, unused := allow(append(found, unread...), o.Allow)
 	r.Findings, r.Allowed, r.Unused = append([]Finding{}, left...), append([]Allowed{}, allowed...), append([]Allowance{}, unused...)
+	r.Suite.Name = shownText(r.Suite.Name)
+	for i := range r.Allowed {
+		r.Allowed[i].Why = shownText(r.Allowed[i].Why)
+	}
+	for i := range r.Unused {
+		r.Unused[i].Found, r.Unused[i].Why = shownText(r.Unused[i].Found), shownText(r.Unused[i].Why)
+	}
 	for _, f := range r.Findings {
 		if f.Severity == Block {
 			r.Blocked++
@@ -87,7 +94,7 @@ func passagesOf(s *suite.Suite, scr *screener) []passages {
 	var out []passages
 	for i := range s.Families {
 		f := &s.Families[i]
-		p := passages{Family: string(f.ID), Theme: scr.shown(f.Theme), Class: string(f.Class), Surface: f.Level.Surface}
+		p := passages{Family: string(f.ID), Theme: shownText(f.Theme), Class: string(f.Class), Surface: f.Level.Surface}
 		for _, split := range []agentbound.Split{agentbound.HS, agentbound.HB} {
 			if t, ok := f.Task(split); ok {
 				p.add(scr, string(split), strings.ToUpper(string(split))+" instruction", Text{Where: "task " + string(split) + " instruction", Text: t.Instruction})
@@ -115,9 +122,6 @@ func (p *passages) add(scr *screener, name, title string, t Text) {
 	t.ID = p.Family
 	p.List = append(p.List, passageText{p.Family + "-" + name, title, scr.scan(t).text, scr.findings(t)})
 }
-
-// shown is a text as a page may show it.
-func (s *screener) shown(text string) string { return s.scan(Text{Text: text}).text }
 
 // anchor makes a fragment identifier of a place.
 func anchor(where string) string {

@@ -73,11 +73,14 @@ func (s *screener) scan(t Text) scanned {
 	return r
 }
 
+// shownText is a text as it may be shown.
+func shownText(text string) string { return scan(Text{Text: text}).text }
+
 func (s *screener) findings(t Text) []Finding {
 	r := s.scan(t)
 	var out []Finding
 	for _, h := range r.hits {
-		where := t.Where
+		where := shownText(t.Where) // a path has the keys of a state, which may be the finding
 		if t.Code {
 			where += ":" + strconv.Itoa(h.line)
 		}
