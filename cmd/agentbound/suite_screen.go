@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/agentbound/agentbound/suite"
 	"github.com/agentbound/agentbound/suite/screen"
 	"github.com/agentbound/agentbound/suites"
 )
@@ -78,7 +77,7 @@ func screenSuite(cmd *cobra.Command, args []string, allow string) (*screen.Repor
 	if err != nil {
 		return nil, err
 	}
-	o, err := screenOptions(args, s, allow)
+	o, err := screenOptions(args, allow)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +85,7 @@ func screenSuite(cmd *cobra.Command, args []string, allow string) (*screen.Repor
 }
 
 // screenOptions finds the suite's files and its allow list.
-func screenOptions(args []string, s *suite.Suite, allow string) (o screen.Options, err error) {
+func screenOptions(args []string, allow string) (o screen.Options, err error) {
 	name := suites.Default
 	if len(args) > 0 {
 		name = args[0]

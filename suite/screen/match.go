@@ -124,7 +124,6 @@ func joined(t Text, known []hit) []hit {
 	if !sums.MatchString(t.Text) {
 		return nil
 	}
-	lines := 0
 	whole := sums.ReplaceAllString(t.Text, "")
 	w := newView(Text{Name: t.Name, Text: whole, Code: true})
 	var hits []hit
@@ -137,7 +136,7 @@ func joined(t Text, known []hit) []hit {
 		if slices.ContainsFunc(known, func(k hit) bool { return k.kind == h.kind && original[k.start:k.end] == w.whole[h.start:h.end] }) {
 			continue
 		}
-		lines = min(strings.Count(w.whole[:h.start], "\n"), strings.Count(original, "\n"))
+		lines := min(strings.Count(w.whole[:h.start], "\n"), strings.Count(original, "\n"))
 		at := lineStart(original, lines)
 		out = append(out, hit{start: at, end: at, kind: h.kind, severity: h.severity, found: h.found})
 	}

@@ -45,30 +45,30 @@ func phones(v view) []hit {
 	if v.digits < 7 {
 		return nil
 	}
-	add := func(start, end int, severity Severity) {
+	add := func(start, end int) {
 		text := strings.TrimRight(v.numbers[start:end], " .()/-")
 		if n := len(digits(text)); n < 7 || n > 15 || amount.MatchString(text) || !alone(v.numbers, start, start+len(text)) || fictitious(text) {
 			return
 		}
-		out = append(out, hit{start: start, end: start + len(text), kind: Phone, severity: severity})
+		out = append(out, hit{start: start, end: start + len(text), kind: Phone, severity: Block})
 	}
 	for _, pattern := range []*regexp.Regexp{phoneAbroad, phone00, phoneNANP} {
 		for _, p := range pattern.FindAllStringIndex(v.numbers, -1) {
-			add(p[0], p[1], Block)
+			add(p[0], p[1])
 		}
 	}
 	for _, p := range phoneTrunk.FindAllStringIndex(v.numbers, -1) {
 		text := v.numbers[p[0]:p[1]]
 		if n := len(digits(text)); n >= 9 && n <= 12 && !strings.HasPrefix(text, "00") && !zipCode.MatchString(text) && !counting(text) {
-			add(p[0], p[1], Block)
+			add(p[0], p[1])
 		}
 	}
 	for _, p := range find(v.numbers, phoneSaid) {
-		add(p[0], p[1], Block)
+		add(p[0], p[1])
 	}
 	if value := strings.TrimSpace(v.numbers); !v.code && phoneKey.MatchString(v.name) && phoneValue.MatchString(value) {
 		start := strings.Index(v.numbers, value)
-		add(start, start+len(value), Block)
+		add(start, start+len(value))
 	}
 	return out
 }
