@@ -46,7 +46,7 @@ var identityShapes = sync.OnceValue(func() []identity {
 		{regexp.MustCompile(`\d(?:[ -]?\d){7,12}`), nil, said(`pesel|bsn|burgerservicenummer|sin|social insurance(?: number)?|tfn|tax file(?: number)?|aadhaar|nhs(?: number)?|medicare(?: number)?|personnummer|steuer-?id`), NationalID, true},
 		// Passports and identity documents: the name, then a number; or the machine-readable zone (ICAO 9303).
 		{regexp.MustCompile(`P[A-Z<][A-Z]{3}[A-Z<]{39}`), nil, nil, Passport, true},
-		{regexp.MustCompile(`[A-Z]{0,3}\d{6,9}[A-Z]?`), nil, regexp.MustCompile(`(?i)\b(?:passport|reisepass|passeport)(?: (?:number|no\.?|nr\.?|is|held|of|#))*[ :#=]{1,3}$`), Passport, false},
+		{regexp.MustCompile(`[A-Z\d]{6,9}`), func(s string) bool { return len(digits(s)) >= 4 }, regexp.MustCompile(`(?i)\b(?:passport|reisepass|passeport)(?: (?:number|no\.?|nr\.?|is|held|of|#))*[ :#=]{1,3}$`), Passport, false},
 		{regexp.MustCompile(`[A-Z]{0,5}\d[A-Z\d]{5,14}`), nil, regexp.MustCompile(`(?i)\b(?:(?:national|tax) id(?:entity|entification)?|identity card|id card|driv(?:ing|er'?s?) licen[cs]e)(?: (?:card|number|no\.?|nr\.?|is|#))*[ :#=]{1,3}$`), NationalID, false},
 	}
 })

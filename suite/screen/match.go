@@ -2,6 +2,8 @@ package screen
 
 import (
 	"encoding/base64"
+	"html"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -87,11 +89,7 @@ func encoded(v view) []hit {
 			continue
 		}
 		w := newView(Text{Text: inner})
-		var hits []hit
-		for _, detect := range detectors {
-			hits = append(hits, detect(w)...)
-		}
-		for _, h := range settle(w, hits).hits {
+		for _, h := range settle(w, detected(w)).hits {
 			if h.kind != Organisation && h.kind != Blob {
 				out = append(out, hit{start: p[0], end: p[1], kind: h.kind, severity: h.severity, found: h.found, decoded: true})
 			}
@@ -118,27 +116,38 @@ func decode(word string) (string, bool) {
 // sums are texts that a program adds together.
 var sums = regexp.MustCompile(`["']\s*\+\s*["']`)
 
-// joined looks through code once more with its added texts in one piece, for what no
-// piece shows.
-func joined(t Text, known []hit) []hit {
-	if !sums.MatchString(t.Text) {
-		return nil
+// escapes are characters written as URLs or HTML write them.
+var escapes = regexp.MustCompile(`%[0-9A-Fa-f]{2}|&(?:#x?[0-9A-Fa-f]{2,6}|[a-z]{2,6});`)
+
+// readings are a text as it reads once its parts are joined or its escapes resolved.
+func readings(t Text) []string {
+	var out []string
+	if t.Code && sums.MatchString(t.Text) {
+		out = append(out, sums.ReplaceAllString(t.Text, ""))
 	}
-	whole := sums.ReplaceAllString(t.Text, "")
-	w := newView(Text{Name: t.Name, Text: whole, Code: true})
-	var hits []hit
-	for _, detect := range detectors {
-		hits = append(hits, detect(w)...)
+	if escapes.MatchString(t.Text) {
+		out = append(out, html.UnescapeString(t.Text))
+		if plain, err := url.PathUnescape(t.Text); err == nil {
+			out = append(out, plain)
+		}
 	}
+	return slices.DeleteFunc(out, func(r string) bool { return r == t.Text })
+}
+
+// reread looks through the other readings of a text for what it does not show itself.
+func reread(t Text, known []hit) []hit {
 	var out []hit
 	original := normalise(t.Text)
-	for _, h := range settle(w, hits).hits {
-		if slices.ContainsFunc(known, func(k hit) bool { return k.kind == h.kind && original[k.start:k.end] == w.whole[h.start:h.end] }) {
-			continue
+	for _, reading := range readings(t) {
+		w := newView(Text{Name: t.Name, Text: reading, Code: t.Code})
+		for _, h := range settle(w, detected(w)).hits {
+			if slices.ContainsFunc(known, func(k hit) bool { return k.kind == h.kind && original[k.start:k.end] == w.whole[h.start:h.end] }) {
+				continue
+			}
+			line := min(strings.Count(w.whole[:h.start], "\n"), strings.Count(original, "\n"))
+			at := lineStart(original, line)
+			out = append(out, hit{start: at, end: at, kind: h.kind, severity: h.severity, found: h.found})
 		}
-		lines := min(strings.Count(w.whole[:h.start], "\n"), strings.Count(original, "\n"))
-		at := lineStart(original, lines)
-		out = append(out, hit{start: at, end: at, kind: h.kind, severity: h.severity, found: h.found})
 	}
 	return out
 }

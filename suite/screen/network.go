@@ -93,7 +93,7 @@ func networks(v view) []hit {
 	for _, p := range find(v.content, ipv6Shape) {
 		text := v.content[p[0]:p[1]]
 		a, err := netip.ParseAddr(text)
-		if err == nil && strings.ContainsAny(text, "0123456789") && len(text) > 3 {
+		if err == nil && strings.ContainsAny(text, "0123456789") && len(text) >= 3 {
 			add(p, IP, addressSeverity(a))
 		}
 	}

@@ -20,6 +20,7 @@ var lookalikes = strings.NewReplacer(
 	"ı", "i", "ɑ", "a", "ɡ", "g", "ɩ", "i", "ʟ", "L",
 	"‐", "-", "‑", "-", "‒", "-", "–", "-", "—", "-", "−", "-", "﹣", "-",
 	"‘", "'", "’", "'", "“", "\"", "”", "\"", "。", ".", "․", ".", "⁄", "/", "∕", "/", "＠", "@",
+	"[.]", ".", "(.)", ".", "[:]", ":", "[@]", "@", // addresses made safe to paste, which a reader mends
 )
 
 // normalise undoes what hides a text from a pattern but not from a reader: compatibility

@@ -8,7 +8,7 @@ import (
 var (
 	phoneAbroad = regexp.MustCompile(`\+(?:\(?\d\)?[ ./()-]{0,2}){7,15}`)
 	phone00     = regexp.MustCompile(`\b00[1-9]\d(?:[ ./-]?\d){7,11}`)
-	phoneNANP   = regexp.MustCompile(`(?:\b1[ .-])?(?:\([2-9]\d{2}\) ?|\b[2-9]\d{2}[.-])[2-9]\d{2}[ .-]\d{4}`)
+	phoneNANP   = regexp.MustCompile(`(?:\b1[ .-])?(?:\([2-9]\d{2}\) ?|\b[2-9]\d{2}[.-])[2-9]\d{2}[ .-]\d{4}|\b[2-9](?:[1-9]\d|\d[1-9]) [2-9](?:[1-9]\d|\d[1-9]) \d{4}`)
 	phoneTrunk  = regexp.MustCompile(`(?:\b0|\(0)\d{1,4}\)?(?:[ /-]\d{2,8}){1,5}`)
 	phoneSaid   = regexp.MustCompile(`(?i)\b(?:phone|tel|telephone|mobile|cell|fax|whatsapp|sms|hotline|call|calls|called|ring|rung|rang|dial|dialled|dialed|texted)\b\.?` +
 		`(?: (?:no\.?|number|line|on|at|is|was|us|me|him|her|them|back|up))*[ :#=]{1,3}(\(?\d[\d ().-]{5,18}\d)`)

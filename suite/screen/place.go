@@ -13,7 +13,7 @@ var (
 	degreeValue = regexp.MustCompile(`^[+-]?\d{1,3}\.\d{3,}$`)
 
 	streetShape = regexp.MustCompile(`\b\d{1,5}[A-Za-z]?,? (?:(?:North|South|East|West|Old|New|Upper|Lower|Great|St\.?|[NSEW]\.?) )?(?:\p{Lu}[\p{L}'’-]+ ){1,3}(?:Street|St|Avenue|Ave|Road|Rd|Lane|Ln|Boulevard|Blvd|Drive|Dr|Court|Ct|Terrace|Crescent|Highway|Hwy|Parkway|Pkwy)\b\.?` +
-		`|\b\p{Lu}[\p{L}-]*(?:straße|strasse|str\.|gasse|allee|weg|platz|straat|laan|gatan|vägen|gade|vej) \d{1,4}[a-z]?\b|\b\d{1,4}(?: bis| ter)?,? (?:rue|avenue|boulevard|impasse|allée|chemin) (?:de |du |des |d'|la |le |les |l')*\p{Lu}[\p{L}'’-]+`)
+		`|\b\p{Lu}[\p{L}-]*(?:straße|strasse|str\.|damm|ufer|chaussee|gasse|allee|weg|platz|straat|laan|gatan|vägen|gade|vej) \d{1,4}[a-z]?\b|\b\d{1,4}(?: bis| ter)?,? (?:rue|avenue|boulevard|impasse|allée|chemin) (?:de |du |des |d'|la |le |les |l')*\p{Lu}[\p{L}'’-]+`)
 	postcode = regexp.MustCompile(`^[^\n]{0,40}?(?:\b[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}\b|\b[A-Z]{2} \d{5}(?:-\d{4})?\b|\b\d{5} \p{Lu}\p{L}+|\b\d{4} ?[A-Z]{2}\b|\b[A-Z]\d[A-Z] \d[A-Z]\d\b)`)
 )
 

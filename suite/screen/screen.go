@@ -168,16 +168,20 @@ var detectors = []func(view) []hit{
 	domains, listedWords, listedNames, exploits, blobs, recipes,
 }
 
-func scan(t Text) scanned {
-	v := newView(t)
+// detected is what the detectors find.
+func detected(v view) []hit {
 	var hits []hit
 	for _, detect := range detectors {
 		hits = append(hits, detect(v)...)
 	}
+	return hits
+}
+
+func scan(t Text) scanned {
+	v := newView(t)
+	hits := detected(v)
 	hits = append(hits, encoded(v)...)
-	if t.Code {
-		hits = append(hits, joined(t, hits)...)
-	}
+	hits = append(hits, reread(t, hits)...)
 	if what := concealed(t.Text); what != "" {
 		hits = append(hits, hit{kind: Hidden, severity: Review, found: what})
 	}
