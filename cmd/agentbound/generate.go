@@ -104,7 +104,7 @@ func (s *synthesis) run(cmd *cobra.Command, io stdio) error {
 
 // resolve makes options of the flags.
 func (s *synthesis) resolve() (err error) {
-	s.o.Engine, s.o.Program = generate.Engine(s.engine), version
+	s.o.Engine, s.o.Program, s.o.Screen = generate.Engine(s.engine), version, screened
 	s.o.Revisions, s.o.Resamples = s.revisions, s.samples
 	s.o.Budget = generate.Budget{Calls: s.budgetCalls, Tokens: s.budgetTokens}
 	if err := s.o.Engine.Validate(); err != nil {

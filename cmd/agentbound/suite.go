@@ -19,8 +19,9 @@ import (
 )
 
 func newSuite(io stdio) *cobra.Command {
-	cmd := &cobra.Command{Use: "suite", Short: "List, show, write and prove families"}
-	cmd.AddCommand(newSuiteList(io), newSuiteShow(io), newSuiteNew(io), newSuiteImport(io), newSuiteBuild(io), newSuiteCheck(io), newSuiteAudit(io), newSuiteReading(io), newSuiteSchema(io))
+	cmd := &cobra.Command{Use: "suite", Short: "List, show, write, build, prove, audit, screen and read families"}
+	cmd.AddCommand(newSuiteList(io), newSuiteShow(io), newSuiteNew(io), newSuiteImport(io), newSuiteBuild(io), newSuiteCheck(io),
+		newSuiteAudit(io), newSuiteScreen(io), newSuiteReading(io), newSuiteSchema(io))
 	return cmd
 }
 

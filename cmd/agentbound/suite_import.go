@@ -27,7 +27,7 @@ type imported struct {
 }
 
 func newSuiteImport(io stdio) *cobra.Command {
-	var o seed.Options
+	o := seed.Options{Screen: screenedSeed}
 	var from, class, out, format string
 	cmd := &cobra.Command{
 		Use: "import FILE…", Short: "Make seeds for generate of other lists of tasks", Args: cobra.MinimumNArgs(1),
