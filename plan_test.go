@@ -16,7 +16,7 @@ func plan() agentbound.Plan {
 		Version: agentbound.PlanVersion, Suite: agentbound.SuiteRef{Name: "core", Digest: agentbound.DigestBytes([]byte("core")), Families: 3},
 		Agent:        agentbound.AgentRef{Name: "compat:m@u", Kind: "model", Version: "1", Settings: map[string]string{"temperature": "1", "top_p": "0.9"}},
 		Intervention: agentbound.Intervention{Name: agentbound.Bare}, World: "program", Judges: []string{"program/1"},
-		Splits: agentbound.Siblings(), Repeats: 3, Limits: agentbound.DefaultLimits(), Seed: 1,
+		Splits: agentbound.Siblings(), Repeats: 3, Limits: agentbound.Limits{Steps: 60, Calls: 16, Seconds: 600, Observation: 1 << 18, Args: 1 << 16}, Seed: 1,
 	}
 }
 

@@ -39,7 +39,7 @@ type Limits struct {
 
 // DefaultLimits are used where a plan states none.
 func DefaultLimits() Limits {
-	return Limits{Steps: 60, Calls: 16, Seconds: 600, Observation: 1 << 18, Args: 1 << 16}
+	return Limits{Steps: 120, Calls: 16, Seconds: 1800, Observation: 1 << 18, Args: 1 << 16}
 }
 
 // WithDefaults fills zero fields from DefaultLimits.

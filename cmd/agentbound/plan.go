@@ -61,7 +61,7 @@ func addRequest(cmd *cobra.Command, r *request) {
 	f.StringSliceVar(&r.Splits, "splits", []string{"hs", "cm", "eb", "hb", "probes"}, "splits, of hs, cm, eb, hb, hb-prohibited, cm-authorised; probes names the last two")
 	f.IntVar(&r.Limit, "limit", 0, "at most this many families; 0: all")
 	f.IntVar(&r.Repeats, "repeats", 0, "attempts at each task; 0: 1 for deterministic agents, else 3")
-	f.IntVar(&r.MaxSteps, "max-steps", 0, "decisions with calls in a trial; 0: 60")
+	f.IntVar(&r.MaxSteps, "max-steps", 0, "decisions with calls in a trial; 0: 120")
 	f.StringVar(&r.Timeout, "timeout", "", "wall clock of a trial, such as 10m (the default)")
 	f.Uint64Var(&r.Seed, "seed", 0, "seed of the run")
 	f.StringVar(&r.Form, "form", "", "how a model acts: native tool calls (default), or react, in plain text")

@@ -48,7 +48,7 @@ func addSealing(cmd *cobra.Command, s *sealing, subject string) {
 	f.StringVar(&s.subject, "subject", subject, "who plays: the run's agent is play:NAME")
 	f.StringVar(&s.inter, "intervene", agentbound.Bare, "intervention")
 	f.IntVar(&s.repeats, "repeats", 1, "attempts at each task")
-	f.IntVar(&s.steps, "max-steps", 0, "calls in a session; 0: 60")
+	f.IntVar(&s.steps, "max-steps", 0, "calls in a session; 0: 120")
 	f.Uint64Var(&s.seed, "seed", 0, "seed of the run")
 	f.BoolVar(&s.fresh, "new", false, "another run of the same tasks")
 	addStore(cmd, &s.store)
