@@ -24,6 +24,8 @@ var (
 	core []byte
 	//go:embed core-small.suite
 	coreSmall []byte
+	//go:embed core/screen.yaml
+	coreAllowed []byte
 )
 
 // Default is the suite that is used where none is named.
@@ -55,4 +57,12 @@ func Load(name string) (*suite.Suite, error) {
 		return suite.UnpackTrusted(core)
 	}
 	return suite.UnpackTrusted(coreSmall)
+}
+
+// Allowed is the list of what screening lets stand in a built-in suite; nil for none.
+func Allowed(name string) []byte {
+	if name == "examples" {
+		return nil
+	}
+	return coreAllowed
 }
