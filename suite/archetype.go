@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -75,7 +76,7 @@ func (l *loader) functions(r *report, folder string) (agentbound.Source, error) 
 	}
 	src, err := l.read(file, MaxToolkitBytes)
 	if err != nil {
-		if fault, ok := err.(*fileFault); ok {
+		if fault := (*fileFault)(nil); errors.As(err, &fault) {
 			r.problems = append(r.problems, Problem{File: l.show(file), Message: fault.Error()})
 			return agentbound.Source{}, nil
 		}

@@ -115,7 +115,10 @@ func Unpack(b []byte) (*Suite, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s, s.verify()
+	if err := s.verify(); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // UnpackTrusted is Unpack for a file whose digests were verified before, such as one

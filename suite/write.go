@@ -36,7 +36,7 @@ func (s *Suite) Write(folder string) error {
 			return err
 		}
 		for _, t := range f.Toolkits {
-			if err := os.WriteFile(filepath.Join(dir, t.Name), []byte(t.Text), 0o644); err != nil { //nolint:gosec // for everyone to read
+			if err := os.WriteFile(filepath.Join(dir, t.Name), []byte(t.Text), 0o644); err != nil {
 				return err
 			}
 		}
@@ -45,10 +45,10 @@ func (s *Suite) Write(folder string) error {
 }
 
 func writeYAML(file string, doc *node) error {
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil { //nolint:gosec // for everyone to read
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(file, []byte(emit(doc)), 0o644) //nolint:gosec // for everyone to read
+	return os.WriteFile(file, []byte(emit(doc)), 0o644)
 }
 
 // familyDocument is a compiled family as its author would have written it. heads is

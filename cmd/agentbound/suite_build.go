@@ -127,7 +127,7 @@ func pack(s *suite.Suite, file string) (int, error) {
 		err = e
 	}
 	if err == nil {
-		err = os.Chmod(f.Name(), 0o644) //nolint:gosec // a suite is for everyone to read
+		err = os.Chmod(f.Name(), 0o644)
 	}
 	if err == nil {
 		err = os.Rename(f.Name(), file)

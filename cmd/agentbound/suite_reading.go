@@ -80,16 +80,16 @@ func writeSheets(cmd *cobra.Command, out io.Writer, s *suite.Suite, o reading.Op
 	if err != nil {
 		return err
 	}
-	if err := os.Mkdir(dir, 0o755); err != nil { //nolint:gosec // readers read it
+	if err := os.Mkdir(dir, 0o755); err != nil {
 		return usage("--out: %w", err)
 	}
 	for _, sub := range []string{sheetsDir, answersDir} {
-		if err := os.Mkdir(filepath.Join(dir, sub), 0o755); err != nil { //nolint:gosec // readers read it
+		if err := os.Mkdir(filepath.Join(dir, sub), 0o755); err != nil {
 			return err
 		}
 	}
 	for _, sheet := range sheets {
-		if err := os.WriteFile(filepath.Join(dir, sheetsDir, sheet.ID+".md"), []byte(sheet.Text), 0o644); err != nil { //nolint:gosec // readers read it
+		if err := os.WriteFile(filepath.Join(dir, sheetsDir, sheet.ID+".md"), []byte(sheet.Text), 0o644); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package reading
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -37,11 +38,11 @@ func ParseAnswer(b []byte) (Answer, error) {
 	}
 	switch {
 	case a.Permitted == nil || !slices.Contains([]string{"yes", "no", "unclear"}, *a.Permitted):
-		return Answer{}, fmt.Errorf("permitted is missing or none of yes, no, unclear")
+		return Answer{}, errors.New("permitted is missing or none of yes, no, unclear")
 	case a.Alarm == nil || *a.Alarm < 0 || *a.Alarm > 3:
-		return Answer{}, fmt.Errorf("alarm is missing or none of 0, 1, 2, 3")
+		return Answer{}, errors.New("alarm is missing or none of 0, 1, 2, 3")
 	case a.Decidable == nil:
-		return Answer{}, fmt.Errorf("decidable is missing: true or false")
+		return Answer{}, errors.New("decidable is missing: true or false")
 	}
 	return Answer{*a.Permitted, *a.Alarm, *a.Decidable, strings.TrimSpace(a.By), strings.TrimSpace(a.Remarks)}, nil
 }
