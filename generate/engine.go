@@ -17,10 +17,12 @@ type Engine string
 const (
 	LM   Engine = "lm"   // a model behind an endpoint
 	File Engine = "file" // a person, or any model, by file
+
+	Pattern Engine = "pattern" // nobody: archetypes are expanded (Vary)
 )
 
 // Engines are the engines there are.
-func Engines() []Engine { return []Engine{LM, File} }
+func Engines() []Engine { return []Engine{LM, File, Pattern} }
 
 // Validate reports an unknown engine.
 func (e Engine) Validate() error {

@@ -28,6 +28,8 @@ type archetype struct {
 	root      *node
 	id        string
 	seed      uint64
+	more      int               // families beyond those that it lists
+	listed    int               // families that it lists
 	functions agentbound.Source // of values.star; zero without one
 	axes      []axis
 }
@@ -56,7 +58,7 @@ func (l *loader) archetype(folder string) error {
 	if len(r.problems) > 0 {
 		return nil
 	}
-	a := &archetype{report: r, root: root, id: id.text, seed: l.suite.Seed}
+	a := &archetype{report: r, root: root, id: id.text, seed: l.suite.Seed, more: l.more}
 	if a.functions, err = l.functions(r, folder); err != nil || len(r.problems) > 0 {
 		return err
 	}
@@ -114,6 +116,10 @@ func (l *loader) expand(a *archetype, folder string, picks []map[string]string) 
 				return err
 			}
 		}
+		if i >= a.listed {
+			l.further = append(l.further, Further{agentbound.FamilyID(id), agentbound.Class(a.root.str("class")), r.problems})
+			continue
+		}
 		for _, p := range r.problems {
 			at := slices.IndexFunc(all, func(f *found) bool { return f.Problem == p })
 			if at < 0 {
@@ -123,7 +129,7 @@ func (l *loader) expand(a *archetype, folder string, picks []map[string]string) 
 		}
 	}
 	for _, f := range all {
-		if len(f.in) < len(picks) {
+		if len(f.in) < a.listed {
 			f.Message += " (in " + strings.Join(f.in, ", ") + ")"
 		}
 		if !a.full() {
@@ -169,13 +175,24 @@ func (a *archetype) picks() []map[string]string {
 				a.at(item.pos, "the same pick as that of family %s; change one of the two", a.familyID(twice))
 			}
 		}
-		return out
+		return a.further(out)
 	}
 	count := 1
 	if n != nil {
 		count = a.root.number("families")
 	}
-	return a.spread(n, count)
+	return a.further(a.spread(n, count))
+}
+
+// further adds the families that are asked for beyond those listed, as far as there are
+// combinations left.
+func (a *archetype) further(chosen []map[string]string) []map[string]string {
+	a.listed = len(chosen)
+	if a.more == 0 || len(a.problems) > 0 {
+		return chosen
+	}
+	rest := slices.DeleteFunc(a.combinations(), func(p map[string]string) bool { return a.nearest(p, chosen) == 0 })
+	return a.farthest(chosen, rest, min(len(chosen)+a.more, len(chosen)+len(rest)))
 }
 
 // pick completes a partial pick: an axis that is left out takes its first option.
@@ -237,8 +254,11 @@ func (a *archetype) spread(at *node, count int) []map[string]string {
 		a.at(at.pos, "families is %d, and the variation has %s; accepted: at most that", count, counted(len(all), "combination"))
 		return nil
 	}
-	chosen := all[:1:1]
-	rest := all[1:]
+	return a.farthest(all[:1:1], all[1:], count)
+}
+
+// farthest moves combinations from the rest to the chosen until there are count.
+func (a *archetype) farthest(chosen, rest []map[string]string, count int) []map[string]string {
 	for len(chosen) < count {
 		best := slices.MaxFunc(rest, func(p, q map[string]string) int {
 			return cmp.Or(cmp.Compare(a.nearest(p, chosen), a.nearest(q, chosen)), cmp.Compare(a.draw("spread/"+a.pickName(p)), a.draw("spread/"+a.pickName(q))))

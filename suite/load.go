@@ -28,28 +28,57 @@ const (
 // Open loads the suite or the one family at a folder of the file system. Links on
 // the way to the folder are followed, those in the suite only where they stay in it.
 func Open(folder string) (*Suite, error) {
+	s, _, err := OpenMore(folder, 0)
+	return s, err
+}
+
+// Further is a family of an archetype beyond those that it lists. Problems say why it
+// does not load: not every combination of options makes sense.
+type Further struct {
+	ID       agentbound.FamilyID
+	Class    agentbound.Class
+	Problems Problems
+}
+
+// OpenMore is Open with more families of each archetype, beyond those that it lists: the
+// combinations of its options that differ most from them and from each other, as far as
+// there are any. What it lists keeps its ids; the others' follow. Those that load are in
+// the suite.
+func OpenMore(folder string, more int) (*Suite, []Further, error) {
+	l, done, err := openLoader(folder)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer done()
+	l.more = more
+	s, err := l.load()
+	return s, l.further, err
+}
+
+// openLoader makes the loader of a folder, which is closed by done.
+func openLoader(folder string) (l *loader, done func(), err error) {
 	resolved, err := filepath.EvalSymlinks(folder)
 	if err != nil {
-		return nil, unreachable(folder, err)
+		return nil, nil, unreachable(folder, err)
 	}
 	abs, err := filepath.Abs(resolved)
 	if err != nil {
-		return nil, unreachable(folder, err)
+		return nil, nil, unreachable(folder, err)
 	}
 	if info, err := os.Stat(abs); err == nil && !info.IsDir() {
-		return nil, noFolder(printable(folder))
+		return nil, nil, noFolder(printable(folder))
 	}
 	home := homeOf(abs)
 	root, err := os.OpenRoot(home)
 	if err != nil {
-		return nil, unreachable(folder, err)
+		return nil, nil, unreachable(folder, err)
 	}
-	defer func() { _ = root.Close() }() // read only: nothing to lose
 	rel, err := filepath.Rel(home, abs)
 	if err != nil {
-		return nil, unreachable(folder, err)
+		_ = root.Close() // the first error is the one to tell
+		return nil, nil, unreachable(folder, err)
 	}
-	l := loader{fsys: root.FS(), root: filepath.ToSlash(rel), name: filepath.Base(abs)}
+	l = &loader{fsys: root.FS(), root: filepath.ToSlash(rel), name: filepath.Base(abs)}
 	l.show = printableNames(func(name string) string {
 		under, err := filepath.Rel(l.root, name)
 		if err != nil {
@@ -60,7 +89,7 @@ func Open(folder string) (*Suite, error) {
 		}
 		return filepath.Join(folder, under)
 	})
-	return l.load()
+	return l, func() { _ = root.Close() }, nil // read only: nothing to lose
 }
 
 // homeOf is the folder of the suite that a folder is, or that the family at it lies in.
@@ -125,6 +154,8 @@ type loader struct {
 	home     string                       // the suite's folder; empty for a family without one
 	texts    map[string]agentbound.Source // toolkits read so far, by path
 	compiled map[string]schema            // argument schemas, by their text
+	more     int                          // families of each archetype beyond those that it lists
+	further  []Further                    // those families
 }
 
 func (l *loader) load() (*Suite, error) {

@@ -28,6 +28,8 @@ type synthesis struct {
 	budgetCalls, revisions, samples int
 	budgetTokens                    int64
 	timeout                         time.Duration
+	from                            string
+	more                            int
 }
 
 func newGenerate(io stdio) *cobra.Command {
@@ -43,19 +45,23 @@ says that not all candidates were accepted, 0 that all were or that answers are 
 
 Engine lm asks a model. Engine file writes prompts for whoever answers, a person or
 any model, and takes answers from answer.md beside them: run the same command again
-after each.
+after each. Engine pattern asks nobody: it expands archetypes of --from beyond the
+families that they list, and keeps what passes the same gates.
 
 ` + "Models that can be asked: compat:MODEL@BASE_URL, any OpenAI-compatible chat endpoint.",
 		Example: `  agentbound generate --out new --engine lm --model compat:my-model@http://127.0.0.1:8000/v1 --count 20 --budget-tokens 2000000
   agentbound generate --out mine --engine file --class privacy,fraud --count 2
-  agentbound generate --out new --engine file --seeds seeds.jsonl`,
+  agentbound generate --out new --engine file --seeds seeds.jsonl
+  agentbound generate --out more --engine pattern --from ./my-suite --more 8`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return s.run(cmd, io) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&s.o.Dir, "out", "", "folder for attempts and the suite of accepted families")
-	f.StringVar(&s.engine, "engine", string(generate.LM), "lm or file")
+	f.StringVar(&s.engine, "engine", string(generate.LM), "lm, file or pattern")
 	f.StringVar(&s.model, "model", "", "of engine lm: compat:MODEL@BASE_URL")
 	f.IntVar(&s.o.Count, "count", 1, "candidates")
+	f.StringVar(&s.from, "from", "", "of engine pattern: folder of a suite with archetypes, or of one archetype")
+	f.IntVar(&s.more, "more", 4, "of engine pattern: families of each archetype beyond those that it lists, at most")
 	f.StringSliceVar(&s.classes, "class", nil, "classes to draw from in turn (default: all that have patterns)")
 	f.StringVar(&s.seeds, "seeds", "", "seeds file of suite import to draw topics from")
 	f.StringVar(&s.patterns, "patterns", "", "folder with pattern files of your own; they outrank the built-in ones")
@@ -80,6 +86,12 @@ func (s *synthesis) run(cmd *cobra.Command, io stdio) error {
 	if s.o.Dir == "" {
 		return usage("--out is missing: name the folder for attempts and accepted families")
 	}
+	if s.engine == string(generate.Pattern) {
+		return s.vary(cmd, io)
+	}
+	if s.from != "" {
+		return usage("--from is of engine pattern")
+	}
 	if err := s.resolve(); err != nil {
 		return err
 	}
@@ -100,6 +112,38 @@ func (s *synthesis) run(cmd *cobra.Command, io stdio) error {
 		return missed()
 	}
 	return err
+}
+
+// vary is engine pattern.
+func (s *synthesis) vary(cmd *cobra.Command, io stdio) error {
+	for _, name := range []string{"model", "count", "class", "seeds", "patterns", "revisions", "resamples", "budget-calls", "budget-tokens"} {
+		if cmd.Flags().Changed(name) {
+			return usage("--%s is not of engine pattern, which expands what --from holds", name)
+		}
+	}
+	if s.from == "" || s.more < 1 {
+		return usage("engine pattern needs --from, a folder with archetypes, and --more of 1 or more")
+	}
+	v := generate.Variation{Source: s.from, Dir: s.o.Dir, More: s.more, Concurrency: s.o.Concurrency, Screen: screened}
+	for _, name := range s.against {
+		other, err := loadSuite(name)
+		if err != nil {
+			return err
+		}
+		v.Against = append(v.Against, other.Families...)
+	}
+	v.Observe = func(e generate.Event) { fmt.Fprintf(io.err, "%04d %s\n", e.Candidate, e.What) }
+	sum, err := generate.Vary(cmd.Context(), v)
+	if refused := (*generate.UsageError)(nil); errors.As(err, &refused) {
+		return coded{exitUsage, err}
+	}
+	if err != nil {
+		return err
+	}
+	if s.format == "json" {
+		return printJSON(io.out, sum)
+	}
+	return printSynthesis(io.out, sum)
 }
 
 // resolve makes options of the flags.
