@@ -1,13 +1,18 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/agentbound/agentbound/generate"
 	"github.com/agentbound/agentbound/internal/store/sqlite"
+	"github.com/agentbound/agentbound/suite"
+	"github.com/agentbound/agentbound/suite/validate"
 )
 
 const recordings = "../../recordings"
@@ -160,4 +165,48 @@ func TestReplayOfAnotherPlan(t *testing.T) {
 		return
 	}
 	t.Error("the recording holds no trial")
+}
+
+// TestRecordedGeneration: the families that a language model wrote through the
+// generator's own prompts pass every gate of today, and are what their provenance says.
+func TestRecordedGeneration(t *testing.T) {
+	dir := filepath.Join(recordings, "generation-1")
+	s, err := suite.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Families) < 10 {
+		t.Errorf("%d families, want at least 10", len(s.Families))
+	}
+	for _, f := range s.Families {
+		folder := filepath.Join(dir, "families", string(f.ID))
+		b, err := os.ReadFile(filepath.Join(folder, "provenance.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p generate.Provenance
+		if err := json.Unmarshal(b, &p); err != nil {
+			t.Fatal(err)
+		}
+		alone, err := suite.Open(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Family != string(f.ID) || p.Engine != generate.File || len(p.Gates) == 0 {
+			t.Errorf("%s: provenance %+v", f.ID, p)
+		}
+		answer := filepath.Join(dir, "attempts", fmt.Sprintf("%04d", p.Candidate), fmt.Sprintf("%02d", p.Round), "answer.md")
+		if _, err := os.Stat(answer); err != nil {
+			t.Errorf("%s: its answer is not kept: %v", f.ID, err)
+		}
+		r, _, err := validate.Validator{Screen: screened}.Check(t.Context(), os.DirFS(folder), validate.Wanted{
+			Class: alone.Families[0].Class, Evidence: p.Draw.Evidence, Level: p.Draw.Level,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if failed := r.Failed(); len(failed) > 0 {
+			t.Errorf("%s fails %v", f.ID, failed)
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -56,12 +57,21 @@ func TestClean(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := screen.Suite(t.Context(), s, screen.Options{Files: os.DirFS(name)})
+		var allowed []screen.Allowance
+		if text, err := os.ReadFile(filepath.Join(name, screen.AllowFile)); err == nil {
+			if allowed, err = screen.ReadAllowances(screen.AllowFile, text); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r, err := screen.Suite(t.Context(), s, screen.Options{Files: os.DirFS(name), Allow: allowed})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, f := range r.Findings {
 			t.Errorf("%s: %+v", name, f)
+		}
+		for _, u := range r.Unused {
+			t.Errorf("%s: the allow list has %+v, which meets nothing any more", name, u)
 		}
 		if r.Texts < 20*len(s.Families) {
 			t.Errorf("%s: only %d texts of %d families were looked through", name, r.Texts, len(s.Families))
