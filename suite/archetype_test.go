@@ -275,3 +275,11 @@ func FuzzArchetype(f *testing.F) {
 		}
 	})
 }
+
+// TestProblemsAreText: what an expression says in its error is one line, and no command.
+func TestProblemsAreText(t *testing.T) {
+	_, err := suite.Load(sources(t, "  folder: F-12\n", "  folder: '${fail(chr(27) + \"[2J\" + chr(10) + \"forged:1:1: line\")}'\n"), ".")
+	if err == nil || strings.Contains(err.Error(), "\x1b") || !strings.Contains(err.Error(), "\ufffd[2J forged:1:1: line") {
+		t.Errorf("%q", err)
+	}
+}

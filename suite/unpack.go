@@ -249,8 +249,8 @@ func (l *loader) again(f *agentbound.Family) error {
 	if err := l.build("", "", doc, r); err != nil {
 		return err
 	}
-	if all := append(l.problems, r.problems...); len(all) > 0 {
-		return all.sorted()
+	if l.problems = append(l.problems, r.problems...); len(l.problems) > 0 {
+		return l.problems.sorted()
 	}
 	if got := l.suite.Families[0].Digest; got != f.Digest {
 		return fmt.Errorf("%s: its tasks, tools or texts are not those that its parts give; build the suite again from its source", name)

@@ -51,7 +51,7 @@ func (s *Suite) header() *node {
 
 func writeFamily(root *os.Root, f *agentbound.Family, heads int) error {
 	if !slug.MatchString(string(f.ID)) {
-		return fmt.Errorf("its id is no slug; accepted: lower-case letters and digits, joined by single hyphens")
+		return errors.New("its id is no slug; accepted: lower-case letters and digits, joined by single hyphens")
 	}
 	doc, err := familyDocument(f, heads)
 	if err != nil {
