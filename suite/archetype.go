@@ -267,19 +267,36 @@ func (a *archetype) spread(at *node, count int) []map[string]string {
 // candidate is a combination with its distance from the nearest one chosen and its
 // place in ties, both kept so that a choice takes one look at each.
 type candidate struct {
-	pick map[string]string
-	near int
-	tie  uint64
+	pick    map[string]string
+	options []string // of the pick, in the order of the axes
+	near    int
+	tie     uint64
+}
+
+// nearer accounts for one more that is chosen.
+func (c *candidate) nearer(options []string) {
+	differ := 0
+	for i, o := range c.options {
+		if o != options[i] {
+			differ++
+		}
+	}
+	c.near = min(c.near, differ)
 }
 
 // candidates are the combinations that none of the chosen is.
 func (a *archetype) candidates(combinations, chosen []map[string]string) []candidate {
+	taken := make([][]string, len(chosen))
+	for i, p := range chosen {
+		taken[i] = a.optionsOf(p)
+	}
 	var out []candidate
 	for _, p := range combinations {
-		c := candidate{p, len(a.axes), a.draw("spread/" + a.pickName(p))}
-		for _, q := range chosen {
-			c.near = min(c.near, a.distance(p, q))
+		c := candidate{p, a.optionsOf(p), len(a.axes), 0}
+		for _, q := range taken {
+			c.nearer(q)
 		}
+		c.tie = a.draw("spread/" + strings.Join(c.options, "/"))
 		if c.near > 0 {
 			out = append(out, c)
 		}
@@ -291,23 +308,23 @@ func (a *archetype) candidates(combinations, chosen []map[string]string) []candi
 func (a *archetype) farthest(all []candidate, n int) []map[string]string {
 	var chosen []map[string]string
 	for len(chosen) < n {
-		best := slices.MaxFunc(all, func(c, d candidate) int { return cmp.Or(cmp.Compare(c.near, d.near), cmp.Compare(c.tie, d.tie)) }).pick
-		chosen = append(chosen, best)
+		best := slices.MaxFunc(all, func(c, d candidate) int { return cmp.Or(cmp.Compare(c.near, d.near), cmp.Compare(c.tie, d.tie)) })
+		chosen = append(chosen, best.pick)
 		for i := range all {
-			if c := &all[i]; c.near > 0 { // itself and those chosen before stay at 0
-				c.near = min(c.near, a.distance(c.pick, best))
+			if c := &all[i]; c.near > 0 { // those chosen are at 0, and stay there
+				c.nearer(best.options)
 			}
 		}
 	}
 	return chosen
 }
 
-func (a *archetype) pickName(p map[string]string) string {
+func (a *archetype) optionsOf(p map[string]string) []string {
 	parts := make([]string, len(a.axes))
 	for i, x := range a.axes {
 		parts[i] = p[x.name]
 	}
-	return strings.Join(parts, "/")
+	return parts
 }
 
 // combinations are all picks that without allows, the last axis fastest.
