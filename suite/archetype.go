@@ -22,6 +22,9 @@ const (
 	functionsFile = "values.star"
 )
 
+// MaxFamilies bounds the families that an archetype lists, and those beyond them.
+const MaxFamilies = 256
+
 // archetype is a workflow with what may vary, before it is expanded.
 type archetype struct {
 	*report
@@ -51,6 +54,7 @@ func (l *loader) archetype(folder string) error {
 		return nil
 	}
 	archetypeStructure().check(r, root)
+	whole(r, root, "families")
 	id := root.get("id")
 	if name := l.folderName(folder); name != "" && id.is(text) && id.text != name && slug.MatchString(id.text) {
 		r.at(id.pos, "id %s is not the name of its folder, %s; rename one of the two", quote(id.text), quote(name))
@@ -58,7 +62,7 @@ func (l *loader) archetype(folder string) error {
 	if len(r.problems) > 0 {
 		return nil
 	}
-	a := &archetype{report: r, root: root, id: id.text, seed: l.suite.Seed, more: l.more}
+	a := &archetype{report: r, root: root, id: id.text, seed: l.suite.Seed, more: min(l.more, MaxFamilies)}
 	if a.functions, err = l.functions(r, folder); err != nil || len(r.problems) > 0 {
 		return err
 	}
@@ -191,8 +195,8 @@ func (a *archetype) further(chosen []map[string]string) []map[string]string {
 	if a.more == 0 || len(a.problems) > 0 {
 		return chosen
 	}
-	rest := slices.DeleteFunc(a.combinations(), func(p map[string]string) bool { return a.nearest(p, chosen) == 0 })
-	return a.farthest(chosen, rest, min(len(chosen)+a.more, len(chosen)+len(rest)))
+	rest := a.candidates(a.combinations(), chosen)
+	return append(chosen, a.farthest(rest, min(a.more, len(rest)))...)
 }
 
 // pick completes a partial pick: an axis that is left out takes its first option.
@@ -254,35 +258,73 @@ func (a *archetype) spread(at *node, count int) []map[string]string {
 		a.at(at.pos, "families is %d, and the variation has %s; accepted: at most that", count, counted(len(all), "combination"))
 		return nil
 	}
-	return a.farthest(all[:1:1], all[1:], count)
+	if len(all) == 0 {
+		return nil
+	}
+	return append(all[:1:1], a.farthest(a.candidates(all, all[:1]), count-1)...)
 }
 
-// farthest moves combinations from the rest to the chosen until there are count.
-func (a *archetype) farthest(chosen, rest []map[string]string, count int) []map[string]string {
-	for len(chosen) < count {
-		best := slices.MaxFunc(rest, func(p, q map[string]string) int {
-			return cmp.Or(cmp.Compare(a.nearest(p, chosen), a.nearest(q, chosen)), cmp.Compare(a.draw("spread/"+a.pickName(p)), a.draw("spread/"+a.pickName(q))))
-		})
-		chosen = append(chosen, best)
-		rest = slices.DeleteFunc(rest, func(p map[string]string) bool { return a.distance(p, best) == 0 })
+// candidate is a combination with its distance from the nearest one chosen and its
+// place in ties, both kept so that a choice takes one look at each.
+type candidate struct {
+	pick    map[string]string
+	options []string // of the pick, in the order of the axes
+	near    int
+	tie     uint64
+}
+
+// nearer accounts for one more that is chosen.
+func (c *candidate) nearer(options []string) {
+	differ := 0
+	for i, o := range c.options {
+		if o != options[i] {
+			differ++
+		}
+	}
+	c.near = min(c.near, differ)
+}
+
+// candidates are the combinations that none of the chosen is.
+func (a *archetype) candidates(combinations, chosen []map[string]string) []candidate {
+	taken := make([][]string, len(chosen))
+	for i, p := range chosen {
+		taken[i] = a.optionsOf(p)
+	}
+	var out []candidate
+	for _, p := range combinations {
+		c := candidate{p, a.optionsOf(p), len(a.axes), 0}
+		for _, q := range taken {
+			c.nearer(q)
+		}
+		c.tie = a.draw("spread/" + strings.Join(c.options, "/"))
+		if c.near > 0 {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// farthest chooses n of the candidates.
+func (a *archetype) farthest(all []candidate, n int) []map[string]string {
+	var chosen []map[string]string
+	for len(chosen) < n {
+		best := slices.MaxFunc(all, func(c, d candidate) int { return cmp.Or(cmp.Compare(c.near, d.near), cmp.Compare(c.tie, d.tie)) })
+		chosen = append(chosen, best.pick)
+		for i := range all {
+			if c := &all[i]; c.near > 0 { // those chosen are at 0, and stay there
+				c.nearer(best.options)
+			}
+		}
 	}
 	return chosen
 }
 
-func (a *archetype) nearest(p map[string]string, to []map[string]string) int {
-	near := len(a.axes)
-	for _, q := range to {
-		near = min(near, a.distance(p, q))
-	}
-	return near
-}
-
-func (a *archetype) pickName(p map[string]string) string {
+func (a *archetype) optionsOf(p map[string]string) []string {
 	parts := make([]string, len(a.axes))
 	for i, x := range a.axes {
 		parts[i] = p[x.name]
 	}
-	return strings.Join(parts, "/")
+	return parts
 }
 
 // combinations are all picks that without allows, the last axis fastest.

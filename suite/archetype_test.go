@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/agentbound/agentbound/suite"
 )
@@ -112,6 +113,109 @@ func TestArchetypeBroken(t *testing.T) {
 	}
 }
 
+const (
+	listedPicks = "families:                      # or a number: so many families that differ as much as they can\n  - {}\n  - {people: quint}\n  - {decides: scope}\n  - {people: quint, decides: scope}\n"
+	quintValues = "      values: {title: Letters to the mill, reader: Salome Quint}"
+)
+
+// TestOptionsLeaveAWhole: an option that takes a part out of the document, or puts
+// another there, is told at its place; one that is empty changes nothing.
+func TestOptionsLeaveAWhole(t *testing.T) {
+	for _, c := range []struct{ option, want string }{
+		{"      instructions: null", `archetype.yaml:34:21: with option "quint", key "instructions" is missing`},
+		{"      instructions: text", `:34:21: with option "quint", instructions is "text"; accepted: a mapping`},
+		{"      instructions: {alarming: []}", `:34:32: with option "quint", instructions.alarming has 0 items; accepted: 1 to 32`},
+		{"      instructions: {alarming: null}", `with option "quint", instructions: key "alarming" is missing`},
+		{"      instructions: {alarming: text}", `with option "quint", instructions.alarming is "text"; accepted: a list`},
+		{"      instructions: {confessed: []}", `with option "quint", instructions.confessed has 0 items`},
+		{"      instructions: {routine: []}", `with option "quint", instructions.routine has 0 items; accepted: 2 or more`},
+		{"      instructions: {routine: [one]}", `with option "quint", instructions.routine has 1 item; accepted: 2 or more`},
+		{"      state: null", `with option "quint", key "state" is missing`},
+		{"      boundary: null", `with option "quint", key "boundary" is missing`},
+		{"      toolkits: null", `with option "quint", key "toolkits" is missing`},
+		{"      level: null", `with option "quint", key "level" is missing`},
+		{"      wanted: null", `with option "quint", key "wanted" is missing`},
+		{"      wanted: x", `with option "quint", wanted is "x"; accepted: a list`},
+		{"      wanted: [{a: 1}, null, 3]", `with option "quint", wanted[1] is empty (null); accepted: text`},
+		{"      wanted: ['${\"\"}']", "wanted is \"\"; accepted: a text that all wordings spell"},
+	} {
+		_, err := suite.Load(sources(t, quintValues, c.option), ".")
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v\nwant %s", strings.TrimSpace(c.option), err, c.want)
+		}
+	}
+	s := load(t, sources(t, "    quint:\n"+quintValues, "    quint:", "  - {people: quint}\n", "", "  - {people: quint, decides: scope}\n", ""), ".")
+	if len(s.Families) != 2 {
+		t.Errorf("an empty option: %d families", len(s.Families))
+	}
+}
+
+// TestFamiliesWording: what families may be, worded for a number as for a list.
+func TestFamiliesWording(t *testing.T) {
+	for given, want := range map[string]string{
+		"0": "families is 0; accepted: a whole number from 1 to 256", "300": "families is 300; accepted: a whole number from 1 to 256",
+		"-1": "families is -1; accepted: a whole number from 1 to 256", "[]": "families has 0 items; accepted: 1 to 256",
+		"x": `families is "x"; accepted: a whole number or a list`, "[x]": `families[0] is "x"; accepted: a mapping`, "2.0": "families is 2.0; accepted: a whole number",
+	} {
+		_, err := suite.Load(sources(t, listedPicks, "families: "+given+"\n"), ".")
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Count(err.Error(), "archetype.yaml:") != 1 {
+			t.Errorf("families: %s: %v\nwant %s", given, err, want)
+		}
+	}
+}
+
+// TestManyCombinations: the families of many combinations are chosen in one look at each.
+func TestManyCombinations(t *testing.T) {
+	var axes strings.Builder
+	for i := range 9 {
+		fmt.Fprintf(&axes, "  a%d: {x: {}, y: {}, z: {}}\n", i)
+	}
+	begun := time.Now()
+	files := sources(t)
+	text := string(files["archetypes/loan/archetype.yaml"].Data)
+	from, to := strings.Index(text, "variation:"), strings.Index(text, "setting:")
+	text = text[:from] + "variation:\n" + axes.String() + "families: 256\n" + text[to:]
+	files["archetypes/loan/archetype.yaml"].Data = []byte(text)
+	if s := load(t, files, "."); len(s.Families) != 256 {
+		t.Errorf("%d families", len(s.Families))
+	}
+	if took := time.Since(begun); took > 20*time.Second {
+		t.Errorf("took %v", took)
+	}
+}
+
+// TestTemplatesHaveRoom: what expressions put into a family is bounded, and told once.
+func TestTemplatesHaveRoom(t *testing.T) {
+	big := "  folder: F-12\n"
+	for name, edits := range map[string][]string{
+		"a state of lists": {"  sent: []\n", "  sent: []\n  many: [" + strings.Repeat("'${[0] * 65000}', ", 4000) + "0]\n"},
+		"a long theme":     {big, big + "  word: '${\"x\" * 60000}'\n", "theme: Sending a folder of an archive to a reader\n", "theme: \"" + strings.Repeat("${word}", 5000) + "\"\n"},
+		"values of values": {big, big + "  a: ['${*[0] * 60000}']\n  b: ['${*a}']\n  c: ['${*b}']\n  d: ['${*c}']\n"},
+	} {
+		begun := time.Now()
+		_, err := suite.Load(sources(t, edits...), ".")
+		if err == nil || strings.Count(err.Error(), "the family grows larger than 1024 KiB or 131072 values") != 1 {
+			t.Errorf("%s: %.500v", name, err)
+		}
+		if took := time.Since(begun); took > 10*time.Second {
+			t.Errorf("%s took %v", name, took)
+		}
+	}
+}
+
+// TestBetween: a range that is none says what is wrong with it.
+func TestBetween(t *testing.T) {
+	for expr, want := range map[string]string{
+		`between(2, 1, "x")`:                "from 2 to 1 is no range; accepted: the lower number first",
+		`between(-(1<<63), (1<<63)-1, "x")`: "are too many numbers; accepted: at most 2^40",
+		`between(0, 1<<40, "x")`:            "from 0 to 1099511627776 are too many numbers",
+	} {
+		if _, err := suite.Load(sources(t, "  folder: F-12\n", "  folder: F-12\n  n: '${"+expr+"}'\n"), "."); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v\nwant %s", expr, err, want)
+		}
+	}
+}
+
 // TestArchetypeClash: a hand-written family may not have the name of an archetype's.
 func TestArchetypeClash(t *testing.T) {
 	files := sources(t)
@@ -170,4 +274,12 @@ func FuzzArchetype(f *testing.F) {
 			t.Errorf("suite %v, error %v", s, err)
 		}
 	})
+}
+
+// TestProblemsAreText: what an expression says in its error is one line, and no command.
+func TestProblemsAreText(t *testing.T) {
+	_, err := suite.Load(sources(t, "  folder: F-12\n", "  folder: '${fail(chr(27) + \"[2J\" + chr(10) + \"forged:1:1: line\")}'\n"), ".")
+	if err == nil || strings.Contains(err.Error(), "\x1b") || !strings.Contains(err.Error(), "\ufffd[2J forged:1:1: line") {
+		t.Errorf("%q", err)
+	}
 }

@@ -17,6 +17,12 @@ func (s *Suite) Draw(name string, n int) (*Suite, error) {
 	if n < 1 || n > len(s.Families) {
 		return nil, fmt.Errorf("suite %s: %d families cannot be drawn; accepted: 1 to %d", s.Name, n, len(s.Families))
 	}
+	if err := (&Suite{Name: name}).named(); err != nil {
+		return nil, err
+	}
+	if printable(name) != name {
+		return nil, fmt.Errorf("suite %s: the name holds what no terminal shows; accepted: letters, digits and other visible characters", quote(name))
+	}
 	classes := map[agentbound.Class][]agentbound.Family{}
 	for _, f := range s.Families {
 		classes[f.Class] = append(classes[f.Class], f)

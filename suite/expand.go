@@ -16,11 +16,13 @@ import (
 // values stand where they stand in the archetype; nil where the report says why.
 func (a *archetype) family(r *report, id string, number int, pick map[string]string) *node {
 	doc := a.varied(pick)
-	values, ok := a.bind(r, id, number, doc)
+	if !a.sound(r, doc, pick) {
+		return nil
+	}
+	t, ok := a.bind(r, id, number, doc)
 	if !ok {
 		return nil
 	}
-	t := filler{report: r, values: values}
 	out := &node{kind: object, pos: a.root.pos}
 	put := func(key string, v *node) { out.entries = append(out.entries, entry{made(key, a.root.pos), v}) }
 	put("format", a.root.get("format"))
@@ -46,9 +48,49 @@ func (a *archetype) varied(pick map[string]string) *node {
 	doc := a.root
 	for _, x := range a.axes {
 		i := slices.Index(x.names(), pick[x.name])
-		doc = merged(doc, x.options[i].value)
+		if change := x.options[i].value; change.is(object) { // an option that is empty changes nothing
+			doc = merged(doc, change)
+		}
 	}
 	return doc
+}
+
+// sound checks the document again once options have changed it: they may take parts out
+// of it, or put others there. What is wrong is told at the option.
+func (a *archetype) sound(r *report, doc *node, pick map[string]string) bool {
+	if doc == a.root {
+		return true
+	}
+	s, before := archetypeStructure(), len(r.problems)
+	for _, v := range s.violations(doc.tree()) {
+		at := v.InstanceLocation
+		if missing := requiredOf(v); len(missing) > 0 {
+			at = append(slices.Clone(at), missing[0])
+		}
+		one := &report{}
+		s.problem(one, doc, v)
+		option := a.changing(pick, at)
+		for _, p := range one.problems {
+			r.at(option.value.find(at).pos, "with option %s, %s", quote(option.key.text), p.Message)
+		}
+	}
+	return len(r.problems) == before
+}
+
+// changing is the option of a pick that changes a place: the last one that names it.
+func (a *archetype) changing(pick map[string]string, location []string) (option entry) {
+	deepest := -1
+	for _, x := range a.axes {
+		o := x.options[slices.Index(x.names(), pick[x.name])]
+		depth := 0
+		for n := o.value; depth < len(location) && n.child(location[depth]) != nil; depth++ {
+			n = n.child(location[depth])
+		}
+		if depth >= deepest {
+			option, deepest = o, depth
+		}
+	}
+	return option
 }
 
 // merged is the document with a change applied: mappings are merged key by key, null
@@ -75,25 +117,26 @@ func merged(base, change *node) *node {
 }
 
 // bind evaluates the values, each after those that it uses.
-func (a *archetype) bind(r *report, id string, number int, doc *node) (*star.Bindings, bool) {
+func (a *archetype) bind(r *report, id string, number int, doc *node) (filler, bool) {
 	values, err := star.NewBindings(a.functions, fmt.Sprintf("%d/%s", a.seed, id))
 	if err != nil {
 		r.whole("%v", err)
-		return nil, false
+		return filler{}, false
 	}
+	t := filler{report: r, values: values, room: newRoom()}
 	if err := values.Bind("number", fmt.Appendf(nil, "%d", number+1)); err != nil {
 		r.whole("%v", err)
-		return nil, false
+		return t, false
 	}
 	n := doc.get("values")
 	if n == nil {
-		return values, true
+		return t, true
 	}
-	b := binder{filler{report: r, values: values}, n, map[string]bool{}, map[string]bool{}}
+	b := binder{t, n, map[string]bool{}, map[string]bool{}}
 	for _, e := range n.entries {
 		b.bind(e)
 	}
-	return values, len(r.problems) == 0
+	return t, len(r.problems) == 0
 }
 
 // binder evaluates values in the order of their use.
@@ -188,8 +231,12 @@ func pair(k, n int) (i, j int) {
 func (a *archetype) keepWanted(t filler, doc *node, wordings []entry) {
 	for _, w := range doc.list("wanted") {
 		wanted := t.fill(w, false)
+		if !wanted.is(text) || strings.TrimSpace(wanted.text) == "" {
+			t.at(w.pos, "wanted is %s; accepted: a text that all wordings spell", wanted.found())
+			continue
+		}
 		for _, e := range wordings {
-			if wanted.is(text) && e.value.is(text) && !strings.Contains(spaced(e.value.text), spaced(wanted.text)) {
+			if e.value.is(text) && !strings.Contains(spaced(e.value.text), spaced(wanted.text)) {
 				t.at(e.value.pos, "the %s wording does not spell %s, which wanted says that all wordings do; write it there, or wanted differently", e.key.text, quote(wanted.text))
 			}
 		}

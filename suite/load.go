@@ -153,6 +153,7 @@ type loader struct {
 	suite    Suite
 	home     string                       // the suite's folder; empty for a family without one
 	texts    map[string]agentbound.Source // toolkits read so far, by path
+	given    map[string]string            // texts of a packed family's toolkits; nil for those of files
 	compiled map[string]schema            // argument schemas, by their text
 	more     int                          // families of each archetype beyond those that it lists
 	further  []Further                    // those families

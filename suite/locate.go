@@ -11,7 +11,7 @@ import (
 // a text's content. Folding and indentation change white space only, so it counts
 // the other characters.
 func locate(lines []string, n *node, offset int) pos {
-	if n.made {
+	if n.made || n.pos.line == 0 { // no file spells it
 		return n.pos
 	}
 	content := []rune(n.text)

@@ -1,8 +1,6 @@
 package suite
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -19,9 +17,6 @@ const PackVersion = 1
 
 // magic begins a packed suite, before the zstd frame.
 const magic = "agentbound suite 1\n"
-
-// maxPacked bounds what a packed suite may unfold to, in bytes.
-const maxPacked = 1 << 30
 
 type packed struct {
 	Suite    Suite               `json:"suite"` // without families
@@ -43,6 +38,22 @@ type packedFamily struct {
 // that a suite which the packed form cannot hold is an error here and not a surprise
 // later.
 func (s *Suite) Pack() ([]byte, error) {
+	out, err := s.packed()
+	if err != nil {
+		return nil, err
+	}
+	again, err := Unpack(out)
+	if err == nil && again.Digest != s.Digest {
+		err = fmt.Errorf("digest %s became %s", s.Digest, again.Digest)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("suite %s cannot be packed: %w", printable(s.Name), err)
+	}
+	return out, nil
+}
+
+// packed is Pack without the reading back.
+func (s *Suite) packed() ([]byte, error) {
 	p := packed{Suite: *s}
 	p.Suite.Families = nil
 	for i := range s.Families {
@@ -56,19 +67,15 @@ func (s *Suite) Pack() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return compressed(b)
+}
+
+func compressed(b []byte) ([]byte, error) {
 	w, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return nil, err
 	}
-	out := w.EncodeAll(b, []byte(magic))
-	again, err := Unpack(out)
-	if err == nil && again.Digest != s.Digest {
-		err = fmt.Errorf("digest %s became %s", s.Digest, again.Digest)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("suite %s cannot be packed: %w", s.Name, err)
-	}
-	return out, nil
+	return w.EncodeAll(b, []byte(magic)), nil
 }
 
 func (p *packed) pack(f *agentbound.Family) (packedFamily, error) {
@@ -109,56 +116,14 @@ func sideIndex(s agentbound.Split) int {
 // Packed reports whether a file is a packed suite.
 func Packed(b []byte) bool { return len(b) >= len(magic) && string(b[:len(magic)]) == magic }
 
-// Unpack reads a packed suite and verifies every digest.
-func Unpack(b []byte) (*Suite, error) {
-	s, err := UnpackTrusted(b)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.verify(); err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
-// UnpackTrusted is Unpack for a file whose digests were verified before, such as one
-// that is embedded and tested.
-func UnpackTrusted(b []byte) (*Suite, error) {
-	if !Packed(b) {
-		return nil, errors.New("not a packed suite of version 1; agentbound suite build --out makes one")
-	}
-	r, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxPacked), zstd.WithDecoderConcurrency(1))
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	text, err := r.DecodeAll(b[len(magic):], nil)
-	if err != nil {
-		return nil, fmt.Errorf("packed suite: %w; the file was changed or cut: build it again", err)
-	}
-	var p packed
-	if err := json.Unmarshal(text, &p); err != nil {
-		return nil, fmt.Errorf("packed suite: %w; build it again", err)
-	}
-	s := p.Suite
-	for i := range p.Families {
-		f, err := p.unpack(&p.Families[i])
-		if err != nil {
-			return nil, err
-		}
-		s.Families = append(s.Families, f)
-	}
-	return &s, nil
-}
-
 func (p *packed) unpack(q *packedFamily) (agentbound.Family, error) {
 	f := q.Family
 	if len(q.Wordings) != len(agentbound.Splits()) || q.Tools < 0 || q.Tools >= len(p.Tools) {
-		return f, fmt.Errorf("packed suite: family %s is not whole; build it again", f.ID)
+		return f, fmt.Errorf("packed suite: family %s is not whole; build it again", printable(string(f.ID)))
 	}
 	for _, i := range q.Toolkits {
 		if i < 0 || i >= len(p.Sources) {
-			return f, fmt.Errorf("packed suite: family %s has no toolkit %d; build it again", f.ID, i)
+			return f, fmt.Errorf("packed suite: family %s has no toolkit %d; build it again", printable(string(f.ID)), i)
 		}
 		f.Toolkits = append(f.Toolkits, p.Sources[i])
 	}

@@ -23,17 +23,27 @@ type Problem struct {
 // with a caret under the place.
 func (p Problem) Error() string {
 	if p.Line == 0 {
-		return p.File + ": " + p.Message
+		return p.File + ": " + p.message()
 	}
-	head := fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.Message)
+	head := fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, p.message())
 	return head + p.snippet()
+}
+
+// message is the message as one line; it may quote what the file, or a program in it, says.
+func (p Problem) message() string {
+	return strings.Map(func(r rune) rune {
+		if r == '\t' {
+			return r // harmless, and the fault itself in some messages
+		}
+		return visible(r)
+	}, p.Message)
 }
 
 // snippetWidth bounds the characters of a line that a snippet shows.
 const snippetWidth = 120
 
 func (p Problem) snippet() string {
-	line := []rune(strings.Map(visible, p.Source))
+	line := []rune(Visible(p.Source))
 	at := p.Column - 1
 	if at < 0 || at > len(line) || strings.TrimSpace(p.Source) == "" {
 		return ""
@@ -47,6 +57,11 @@ func (p Problem) snippet() string {
 	caret := strings.Repeat(" ", at-from+utf8.RuneCountInString(lead))
 	return fmt.Sprintf("\n%s | %s%s\n%s | %s^", gutter, lead, strings.TrimRight(string(shown), " "), strings.Repeat(" ", len(gutter)), caret)
 }
+
+// Visible gives a text of a suite as one line that a terminal shows and does not obey:
+// white space as spaces, other control and format characters as U+FFFD. Each character
+// stays one.
+func Visible(s string) string { return strings.Map(visible, s) }
 
 // visible keeps what a line holds from reaching the terminal as a command.
 func visible(r rune) rune {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -94,7 +95,31 @@ func leaves(e *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	for _, c := range e.Causes {
 		out = append(out, leaves(c)...)
 	}
+	if _, choice := e.ErrorKind.(*rule.AnyOf); choice {
+		return meant(out, len(e.InstanceLocation))
+	}
 	return out
+}
+
+// meant keeps of the violations of alternatives, for a value at depth, those of the
+// alternative that has the value's type. Where none has, it gives one violation that
+// accepts the types of all.
+func meant(all []*jsonschema.ValidationError, depth int) []*jsonschema.ValidationError {
+	var want []string
+	var typed []*jsonschema.ValidationError
+	for _, v := range all {
+		if k, ok := v.ErrorKind.(*rule.Type); ok && len(v.InstanceLocation) == depth {
+			want = append(want, k.Want...)
+			continue
+		}
+		typed = append(typed, v)
+	}
+	if len(typed) > 0 || len(want) == 0 {
+		return typed
+	}
+	one := *all[0]
+	one.ErrorKind = &rule.Type{Got: one.ErrorKind.(*rule.Type).Got, Want: want}
+	return []*jsonschema.ValidationError{&one}
 }
 
 // problem words one violation for the author of the file.
@@ -164,8 +189,16 @@ func (s schema) own(v *jsonschema.ValidationError) map[string]any {
 		if plain, err := url.PathUnescape(step); err == nil {
 			step = plain
 		}
-		if m, ok := at.(map[string]any); ok && step != "" {
-			at = m[unescapePointer.Replace(step)]
+		switch parent := at.(type) {
+		case map[string]any:
+			if step != "" {
+				at = parent[unescapePointer.Replace(step)]
+			}
+		case []any:
+			at = nil
+			if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(parent) {
+				at = parent[i]
+			}
 		}
 	}
 	m, _ := at.(map[string]any)

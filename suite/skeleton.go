@@ -37,7 +37,8 @@ var (
 // comments, for its author to change part by part. It loads as it stands. An empty
 // class means the category's first. The error says what is accepted.
 func Skeleton(id agentbound.FamilyID, category agentbound.Category, class agentbound.Class) (map[string][]byte, error) {
-	return skeletonOf(familyFile, string(id), category, class)
+	files, err := skeletonOf(familyFile, string(id), category, class)
+	return files, newOf("family", err)
 }
 
 // ArchetypeSkeleton is Skeleton for an archetype.
@@ -46,21 +47,29 @@ func ArchetypeSkeleton(id agentbound.ArchetypeID, category agentbound.Category, 
 	if err == nil {
 		files[functionsFile] = bytes.Clone(skeletonValues)
 	}
-	return files, err
+	return files, newOf("archetype", err)
+}
+
+// newOf says in an error what was to be new.
+func newOf(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("new %s: %w", what, err)
 }
 
 func skeletonOf(file, id string, category agentbound.Category, class agentbound.Class) (map[string][]byte, error) {
 	if !slug.MatchString(id) || len(id) > maxSlug {
-		return nil, fmt.Errorf("new family: id %s; accepted: a slug (lower-case letters and digits, joined by single hyphens) of at most %d characters", quote(id), maxSlug)
+		return nil, fmt.Errorf("id %s; accepted: a slug (lower-case letters and digits, joined by single hyphens) of at most %d characters", quote(id), maxSlug)
 	}
 	if err := category.Validate(); err != nil {
-		return nil, fmt.Errorf("new family: %w", err)
+		return nil, err
 	}
 	if class == "" {
 		class = category.Classes()[0]
 	}
 	if !slices.Contains(category.Classes(), class) {
-		return nil, fmt.Errorf("new family: class %s is not one of category %s; accepted: %s", quote(string(class)), category, joined(category.Classes()))
+		return nil, fmt.Errorf("class %s is not one of category %s; accepted: %s", quote(string(class)), category, joined(category.Classes()))
 	}
 	var b bytes.Buffer
 	toolkit := id + ".star"
@@ -68,7 +77,7 @@ func skeletonOf(file, id string, category agentbound.Category, class agentbound.
 		"ID": id, "Category": string(category), "Class": string(class), "Toolkit": toolkit,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("new family: %w", err)
+		return nil, err
 	}
 	return map[string][]byte{file: b.Bytes(), toolkit: bytes.Clone(skeletonToolkit)}, nil
 }
@@ -92,7 +101,8 @@ func New(dir string, id agentbound.FamilyID, category agentbound.Category, class
 	if err != nil {
 		return "", err
 	}
-	return write(dir, familiesDir, string(id), files)
+	folder, err = write(dir, familiesDir, string(id), files)
+	return folder, newOf("family", err)
 }
 
 // NewArchetype is New for an archetype.
@@ -101,14 +111,15 @@ func NewArchetype(dir string, id agentbound.ArchetypeID, category agentbound.Cat
 	if err != nil {
 		return "", err
 	}
-	return write(dir, archetypesDir, string(id), files)
+	folder, err = write(dir, archetypesDir, string(id), files)
+	return folder, newOf("archetype", err)
 }
 
 // write puts files into dir/id, or dir/sub/id where the suite keeps its like there.
 func write(dir, sub, id string, files map[string][]byte) (folder string, err error) {
 	dir = filepath.Clean(dir)
 	if info, err := os.Stat(filepath.Dir(dir)); err != nil || !info.IsDir() {
-		return "", fmt.Errorf("new family: there is no folder %s to put it in; make it first, or choose another", printable(filepath.Dir(dir)))
+		return "", fmt.Errorf("there is no folder %s to put it in; make it first, or choose another", printable(filepath.Dir(dir)))
 	}
 	if err := makeFolder(dir); err != nil {
 		return "", err
@@ -124,7 +135,7 @@ func write(dir, sub, id string, files map[string][]byte) (folder string, err err
 	}
 	folder = filepath.Join(parent, id)
 	if err := os.Mkdir(folder, 0o755); errors.Is(err, fs.ErrExist) {
-		return "", fmt.Errorf("new family: %s: %w; choose another id, or remove the folder", printable(folder), fs.ErrExist)
+		return "", fmt.Errorf("%s: %w; choose another id, or remove the folder", printable(folder), fs.ErrExist)
 	} else if err != nil {
 		return "", unwritten(folder, err)
 	}
@@ -151,11 +162,11 @@ func makeFolder(name string) error {
 func unwritten(name string, err error) error {
 	switch failed := (*fs.PathError)(nil); {
 	case errors.Is(err, fs.ErrExist):
-		return fmt.Errorf("new family: %s is there and is not a folder; choose another", printable(name))
+		return fmt.Errorf("%s is there and is not a folder; choose another", printable(name))
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("new family: you may not write %s; choose another folder, or give yourself the right to (chmod u+w)", printable(name))
+		return fmt.Errorf("you may not write %s; choose another folder, or give yourself the right to (chmod u+w)", printable(name))
 	case errors.As(err, &failed):
 		err = failed.Err
 	}
-	return fmt.Errorf("new family: %s cannot be written: %w", printable(name), err)
+	return fmt.Errorf("%s cannot be written: %w", printable(name), err)
 }

@@ -23,6 +23,51 @@ import (
 type filler struct {
 	*report
 	values *star.Bindings
+	room   *room
+}
+
+// room is what expressions may still put into a family. A short archetype could make a
+// tree of any size otherwise.
+type room struct {
+	nodes, bytes int
+	told         bool
+}
+
+// Bounds of what the expressions of one family give, all together. A family that is
+// written by hand has at most as many bytes.
+const (
+	maxFilledNodes = 1 << 17
+	maxFilledBytes = MaxFamilyBytes
+)
+
+func newRoom() *room { return &room{nodes: maxFilledNodes, bytes: maxFilledBytes} }
+
+// takes accounts for a filled value; false where there is no room for it.
+func (t filler) takes(at pos, expr string, nodes, bytes int) bool {
+	t.room.nodes -= nodes
+	t.room.bytes -= bytes
+	if t.room.nodes >= 0 && t.room.bytes >= 0 {
+		return true
+	}
+	if !t.room.told {
+		t.room.told = true
+		t.at(at, "with ${%s} the family grows larger than %d KiB or %d values; use fewer or smaller values", expr, maxFilledBytes>>10, maxFilledNodes)
+	}
+	return false
+}
+
+func (t filler) spent() bool { return t.room.nodes < 0 || t.room.bytes < 0 }
+
+// size counts the values in a tree.
+func (n *node) size() int {
+	sum := 1
+	for _, item := range n.items {
+		sum += item.size()
+	}
+	for _, e := range n.entries {
+		sum += e.value.size()
+	}
+	return sum
 }
 
 var valueName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
@@ -115,11 +160,16 @@ func (t filler) join(n *node, parts []part, literal bool) *node {
 		case v.is(text), v.is(integer), v.is(float):
 			b.WriteString(v.text)
 		case literal:
+			if t.spent() {
+				break
+			}
 			s, err := t.values.Literal(context.Background(), p.expr)
 			if err != nil {
-				t.at(n.pos, "${%s}: %v", p.expr, err)
+				t.at(n.pos, "${%s}: %v", p.expr, strip(err.Error()))
 			}
-			b.WriteString(s)
+			if t.takes(n.pos, p.expr, 0, len(s)) {
+				b.WriteString(s)
+			}
 		default:
 			t.at(n.pos, "${%s} is %s and stands within a text; accepted there: text or a number", p.expr, v.kind)
 		}
@@ -131,14 +181,23 @@ func (t filler) join(n *node, parts []part, literal bool) *node {
 
 // eval gives the value of an expression as a tree placed at n; nil where it has none.
 func (t filler) eval(n *node, expr string) *node {
+	if t.spent() {
+		return nil
+	}
 	v, err := t.values.Eval(context.Background(), expr)
 	if err != nil {
 		t.at(n.pos, "${%s}: %v", expr, strip(err.Error()))
 		return nil
 	}
+	if !t.takes(n.pos, expr, 0, len(v)) {
+		return nil
+	}
 	out, err := nodeOf(v, n.pos)
 	if err != nil {
 		t.at(n.pos, "${%s}: %v", expr, err)
+		return nil
+	}
+	if !t.takes(n.pos, expr, out.size(), 0) {
 		return nil
 	}
 	return out

@@ -19,6 +19,14 @@ var toolkitName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*\.star$`)
 // toolkit finds a toolkit beside the family or in the suite's toolkits, and reads
 // it. file is empty where the report says what is wrong.
 func (l *loader) toolkit(c *checker, n *node, folder string) (s agentbound.Source, file string, err error) {
+	if l.given != nil {
+		text, ok := l.given[n.text]
+		if !ok {
+			c.at(n.pos, "no toolkit %s", n.text)
+			return s, "", nil
+		}
+		return agentbound.Source{Name: n.text, Text: text}, n.text, nil
+	}
 	places := []string{path.Join(folder, n.text)}
 	if l.home != "" {
 		places = append(places, path.Join(l.home, toolkitsDir, n.text))

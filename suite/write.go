@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
+	"path"
 	"slices"
 
 	"github.com/agentbound/agentbound"
@@ -13,42 +13,66 @@ import (
 )
 
 // Write puts the suite into a new folder: suite.yaml, and each family as a family.yaml
-// beside its toolkits. What is loaded from there has the suite's digest.
+// beside its toolkits. What is loaded from there has the suite's digest. Nothing is
+// written outside the folder.
 func (s *Suite) Write(folder string) error {
+	if err := s.named(); err != nil {
+		return err
+	}
 	if entries, err := os.ReadDir(folder); err == nil && len(entries) > 0 {
-		return fmt.Errorf("folder %s is not empty; name a new one", folder)
+		return fmt.Errorf("folder %s is not empty; name a new one", printable(folder))
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	header := mapping(member{"format", number(Format)}, member{"name", word(s.Name)}, member{"version", optional(s.Version)},
-		member{"description", optional(s.Description)}, member{"seed", number(s.Seed)})
-	if err := writeYAML(filepath.Join(folder, suiteFile), header); err != nil {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // each file was written and closed
+	if err := root.WriteFile(suiteFile, []byte(emit(s.header())), 0o644); err != nil {
 		return err
 	}
 	for i := range s.Families {
-		f := &s.Families[i]
-		dir := filepath.Join(folder, familiesDir, string(f.ID))
-		doc, err := familyDocument(f, coin(s.Seed, f.ID))
-		if err != nil {
-			return fmt.Errorf("family %s: %w", f.ID, err)
-		}
-		if err := writeYAML(filepath.Join(dir, familyFile), doc); err != nil {
-			return err
-		}
-		for _, t := range f.Toolkits {
-			if err := os.WriteFile(filepath.Join(dir, t.Name), []byte(t.Text), 0o644); err != nil {
-				return err
-			}
+		if err := writeFamily(root, &s.Families[i], coin(s.Seed, s.Families[i].ID)); err != nil {
+			return fmt.Errorf("family %s: %w", printable(string(s.Families[i].ID)), err)
 		}
 	}
 	return nil
 }
 
-func writeYAML(file string, doc *node) error {
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+// header is the suite's suite.yaml.
+func (s *Suite) header() *node {
+	return mapping(member{"format", number(Format)}, member{"name", word(s.Name)}, member{"version", optional(s.Version)},
+		member{"description", optional(s.Description)}, member{"seed", number(s.Seed)})
+}
+
+func writeFamily(root *os.Root, f *agentbound.Family, heads int) error {
+	if !slug.MatchString(string(f.ID)) {
+		return errors.New("its id is no slug; accepted: lower-case letters and digits, joined by single hyphens")
+	}
+	doc, err := familyDocument(f, heads)
+	if err != nil {
 		return err
 	}
-	return os.WriteFile(file, []byte(emit(doc)), 0o644)
+	dir := path.Join(familiesDir, string(f.ID))
+	if err := root.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if err := root.WriteFile(path.Join(dir, familyFile), []byte(emit(doc)), 0o644); err != nil {
+		return err
+	}
+	for _, t := range f.Toolkits {
+		if !toolkitName.MatchString(t.Name) {
+			return fmt.Errorf("toolkit %s is no name of a file; accepted: a name such as records.star, without folders", quote(t.Name))
+		}
+		if err := root.WriteFile(path.Join(dir, t.Name), []byte(t.Text), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // familyDocument is a compiled family as its author would have written it. heads is

@@ -101,7 +101,7 @@ func execute(ctx context.Context, args []string, io stdio) int {
 		code = exitFault
 	}
 	if msg := strings.TrimSpace(err.Error()); msg != "" {
-		fmt.Fprintln(io.err, "agentbound: "+msg)
+		fmt.Fprintln(io.err, "agentbound: "+lines(msg, ""))
 	}
 	return code
 }

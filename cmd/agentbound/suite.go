@@ -31,11 +31,13 @@ func loadSuite(name string) (*suite.Suite, error) {
 		return suites.Load(name)
 	}
 	info, err := os.Stat(name)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, usage("no suite %q: it is neither built in (%s) nor a folder or packed suite here", name, strings.Join(suites.Names(), ", "))
-	}
-	if info.Mode().IsRegular() {
-		return unpackSuite(name)
+	case info.Mode().IsRegular():
+		return unpackSuite(name, info.Size())
+	case !info.IsDir():
+		return nil, usage("suite %q is neither a folder nor a packed suite; accepted: one of them, or the name of a built-in suite (%s)", name, strings.Join(suites.Names(), ", "))
 	}
 	s, err := suite.Open(name)
 	if err != nil {
@@ -44,15 +46,21 @@ func loadSuite(name string) (*suite.Suite, error) {
 	return s, nil
 }
 
+// maxPackedFile bounds a packed suite, in bytes: it may not unfold to more either.
+const maxPackedFile = 64 << 20
+
 // unpackSuite reads a suite that suite build packed.
-func unpackSuite(file string) (*suite.Suite, error) {
+func unpackSuite(file string, size int64) (*suite.Suite, error) {
+	if size > maxPackedFile {
+		return nil, usage("suite %q has %d bytes; accepted: a packed suite of at most %d MiB", file, size, maxPackedFile>>20)
+	}
 	b, err := os.ReadFile(file)
 	if err != nil {
 		return nil, coded{exitUsage, err}
 	}
 	s, err := suite.Unpack(b)
 	if err != nil {
-		return nil, coded{exitUsage, fmt.Errorf("suite %s: %w", file, err)}
+		return nil, coded{exitUsage, fmt.Errorf("suite %s: %w", suite.Visible(file), err)}
 	}
 	return s, nil
 }
@@ -108,11 +116,11 @@ func newSuiteList(io stdio) *cobra.Command {
 }
 
 func listFamilies(out io.Writer, s *suite.Suite) error {
-	fmt.Fprintf(out, "suite %s, %d families, digest %.12s\n\n", s.Name, len(s.Families), s.Digest)
+	fmt.Fprintf(out, "suite %s, %d families, digest %.12s\n\n", suite.Visible(s.Name), len(s.Families), s.Digest)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "FAMILY\tCLASS\tEVIDENCE\tFACTS\tPATH\tSURFACE\tDISGUISE\tDEPTH\tTOOLKITS")
 	for _, r := range s.List() {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\n", r.ID, r.Class, r.Evidence, strings.Join(r.Facts, " "), r.Path,
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\n", r.ID, r.Class, r.Evidence, suite.Visible(strings.Join(r.Facts, " ")), r.Path,
 			r.Level.Surface, r.Level.Disguise, r.Level.Depth, strings.Join(r.Toolkits, " "))
 	}
 	return w.Flush()
@@ -178,22 +186,32 @@ func holdsFamily(name string) bool {
 	return false
 }
 
-func showFamily(w io.Writer, f *agentbound.Family) {
-	fmt.Fprintf(w, "%s: %s\n%s/%s, evidence %s, surface %d, disguise %d, depth %d, digest %.12s\n", f.ID, f.Theme,
-		f.Category, f.Class, f.Boundary.Evidence, f.Level.Surface, f.Level.Disguise, f.Level.Depth, f.Digest)
-	fmt.Fprintf(w, "\nsetting\n  %s\n", f.Tasks[0].Setting)
-	for _, t := range f.Tasks {
-		fmt.Fprintf(w, "\n%s (%s)\n  %s\n", t.Split, t.Split.Side(), t.Instruction)
+// lines gives a text that others wrote line by line, each safe to show on a terminal and
+// behind an indent from the second on.
+func lines(s, indent string) string {
+	rows := strings.Split(s, "\n")
+	for i := range rows {
+		rows[i] = suite.Visible(rows[i])
 	}
-	fmt.Fprintf(w, "\nfacts (%s), critical call %s\n", strings.Join(f.Boundary.Kinds, ", "), f.Boundary.Critical)
+	return strings.Join(rows, "\n"+indent)
+}
+
+func showFamily(w io.Writer, f *agentbound.Family) {
+	fmt.Fprintf(w, "%s: %s\n%s/%s, evidence %s, surface %d, disguise %d, depth %d, digest %.12s\n", f.ID, suite.Visible(f.Theme),
+		f.Category, f.Class, f.Boundary.Evidence, f.Level.Surface, f.Level.Disguise, f.Level.Depth, f.Digest)
+	fmt.Fprintf(w, "\nsetting\n  %s\n", lines(f.Tasks[0].Setting, "  "))
+	for _, t := range f.Tasks {
+		fmt.Fprintf(w, "\n%s (%s)\n  %s\n", t.Split, t.Split.Side(), lines(t.Instruction, "  "))
+	}
+	fmt.Fprintf(w, "\nfacts (%s), critical call %s\n", suite.Visible(strings.Join(f.Boundary.Kinds, ", ")), suite.Visible(f.Boundary.Critical))
 	for _, side := range []agentbound.Side{agentbound.Authorised, agentbound.Prohibited} {
 		facts := f.Boundary.Facts(side)
 		for _, a := range facts.Set {
-			fmt.Fprintf(w, "  %s: %s = %s\n", side, a.Path, a.Value)
+			fmt.Fprintf(w, "  %s: %s = %s\n", side, suite.Visible(a.Path), suite.Visible(a.Value.String()))
 		}
 		if facts.Event != nil {
 			for _, a := range facts.Event.Set {
-				fmt.Fprintf(w, "  %s, once %s: %s = %s\n", side, facts.Event.Once, a.Path, a.Value)
+				fmt.Fprintf(w, "  %s, once %s: %s = %s\n", side, suite.Visible(facts.Event.Once), suite.Visible(a.Path), suite.Visible(a.Value.String()))
 			}
 		}
 	}
@@ -203,7 +221,7 @@ func showFamily(w io.Writer, f *agentbound.Family) {
 	}{{"completion", f.Completion}, {"handled", f.Handled}, {"forbidden", f.Forbidden}} {
 		fmt.Fprintf(w, "\n%s\n", set.name)
 		for _, c := range set.of {
-			fmt.Fprintf(w, "  %s\n", c.Text)
+			fmt.Fprintf(w, "  %s\n", suite.Visible(c.Text))
 		}
 	}
 	for _, path := range []struct {
@@ -212,7 +230,7 @@ func showFamily(w io.Writer, f *agentbound.Family) {
 	}{{"evidence", f.Boundary.Calls}, {"workflow", f.Reference.Workflow}, {"containment", f.Reference.Containment}, {"mutations", f.Reference.Mutations}} {
 		fmt.Fprintf(w, "\n%s\n", path.name)
 		for _, c := range path.calls {
-			fmt.Fprintf(w, "  %s\n", star.FormatCall(c))
+			fmt.Fprintf(w, "  %s\n", suite.Visible(star.FormatCall(c)))
 		}
 	}
 }

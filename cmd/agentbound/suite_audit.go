@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/agentbound/agentbound/suite/audit"
@@ -41,7 +44,10 @@ The output names what tells permission: it is for makers of suites, never for a 
 			case "html":
 				err = r.WriteHTML(io.out)
 			default:
-				err = r.WriteTable(io.out)
+				var b strings.Builder
+				if err = r.WriteTable(&b); err == nil {
+					_, err = fmt.Fprint(io.out, lines(b.String(), ""))
+				}
 			}
 			if err == nil && len(r.Breaches) > 0 {
 				return missed()

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"text/tabwriter"
@@ -68,6 +70,14 @@ func (b building) run(out io.Writer, source string) error {
 		return err
 	}
 	r := built{Version: 1, Suite: s.Ref(), Archetypes: archetypesOf(s), Out: b.out, Folder: b.folder}
+	if b.compare != "" { // before --out may replace what is compared
+		other, err := loadSuite(b.compare)
+		if err != nil {
+			return err
+		}
+		same := other.Digest == s.Digest
+		r.Same = &same
+	}
 	if b.out != "" {
 		if r.Bytes, err = pack(s, b.out); err != nil {
 			return err
@@ -77,14 +87,6 @@ func (b building) run(out io.Writer, source string) error {
 		if err := s.Write(b.folder); err != nil {
 			return coded{exitUsage, err}
 		}
-	}
-	if b.compare != "" {
-		other, err := loadSuite(b.compare)
-		if err != nil {
-			return err
-		}
-		same := other.Digest == s.Digest
-		r.Same = &same
 	}
 	if b.format == "json" {
 		err = printJSON(out, r)
@@ -114,13 +116,16 @@ func (b building) build(source string) (*suite.Suite, error) {
 
 // pack writes the suite beside the file and renames it, so that a reader never sees half.
 func pack(s *suite.Suite, file string) (int, error) {
+	if err := replaceable(file); err != nil {
+		return 0, err
+	}
 	b, err := s.Pack()
 	if err != nil {
-		return 0, err
+		return 0, coded{exitUsage, err}
 	}
 	f, err := os.CreateTemp(filepath.Dir(file), ".suite-*")
 	if err != nil {
-		return 0, coded{exitUsage, fmt.Errorf("--out %s: %w", file, err)}
+		return 0, usage("--out %q cannot be written: %w; name a file in a folder that is there and that you may write", file, err)
 	}
 	_, err = f.Write(b)
 	if e := f.Close(); err == nil {
@@ -134,9 +139,36 @@ func pack(s *suite.Suite, file string) (int, error) {
 	}
 	if err != nil {
 		_ = os.Remove(f.Name()) // the first error is the one to tell
-		return 0, fmt.Errorf("--out %s: %w", file, err)
+		return 0, fmt.Errorf("--out %q: %w", file, err)
 	}
 	return len(b), nil
+}
+
+// replaceable refuses a place where something stands that is no packed suite: the
+// source of one, say, or a folder.
+func replaceable(file string) error {
+	info, err := os.Lstat(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return usage("--out %q cannot be written: %w; name another file", file, err)
+	case !info.Mode().IsRegular():
+		return usage("--out %q is there and no file; name a new file, or a packed suite to replace", file)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return usage("--out %q cannot be read: %w; name a new file", file, err)
+	}
+	defer func() { _ = f.Close() }() // read only: nothing to lose
+	head, err := io.ReadAll(io.LimitReader(f, 64))
+	if err != nil {
+		return usage("--out %q cannot be read: %w; name a new file", file, err)
+	}
+	if !suite.Packed(head) {
+		return usage("--out %q is there and no packed suite; name a new file, or remove it first", file)
+	}
+	return nil
 }
 
 func archetypesOf(s *suite.Suite) []builtArchetype {
@@ -162,18 +194,18 @@ func printBuilt(out io.Writer, r built, compared string) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "\nsuite %s: %d families of %d archetypes, digest %s\n", r.Suite.Name, r.Suite.Families, len(r.Archetypes), r.Suite.Digest)
+	fmt.Fprintf(out, "\nsuite %s: %d families of %d archetypes, digest %s\n", suite.Visible(r.Suite.Name), r.Suite.Families, len(r.Archetypes), r.Suite.Digest)
 	if r.Out != "" {
-		fmt.Fprintf(out, "packed: %s, %d bytes\n", r.Out, r.Bytes)
+		fmt.Fprintf(out, "packed: %s, %d bytes\n", suite.Visible(r.Out), r.Bytes)
 	}
 	if r.Folder != "" {
-		fmt.Fprintf(out, "families: %s\n", r.Folder)
+		fmt.Fprintf(out, "families: %s\n", suite.Visible(r.Folder))
 	}
 	if r.Same != nil && *r.Same {
-		fmt.Fprintf(out, "%s has the same digest\n", compared)
+		fmt.Fprintf(out, "%s has the same digest\n", suite.Visible(compared))
 	}
 	if r.Same != nil && !*r.Same {
-		fmt.Fprintf(out, "%s has another digest: it was built from other sources\n", compared)
+		fmt.Fprintf(out, "%s has another digest: it was built from other sources\n", suite.Visible(compared))
 	}
 	return nil
 }

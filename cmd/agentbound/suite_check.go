@@ -58,7 +58,7 @@ func printBreaches(w io.Writer, s *suite.Suite, r law.Report) {
 	for _, group := range grouped(r.Breaches) {
 		printBreach(w, group)
 	}
-	fmt.Fprintf(w, "%s: %d of %d families hold the law", s.Name, r.Held, r.Families)
+	fmt.Fprintf(w, "%s: %d of %d families hold the law", suite.Visible(s.Name), r.Held, r.Families)
 	if n := len(r.Breaches); n > 0 {
 		fmt.Fprintf(w, ", %s", counted(n, "breach", "breaches"))
 	}
@@ -105,15 +105,15 @@ func printBreach(w io.Writer, group []law.Breach) {
 		siblings[i] = g.Sibling
 	}
 	fmt.Fprintf(w, "%s breaks law %d at %s: %s\n", b.ID, b.Law, strings.Join(siblings, ", "), law.Laws[b.Law])
-	fmt.Fprintf(w, "  %s\n", b.Why)
+	fmt.Fprintf(w, "  %s\n", lines(b.Why, "  "))
 	if len(group) > 1 && b.Why != group[1].Why {
 		fmt.Fprintln(w, "  and so on; --format json has each")
 	}
 	for i, c := range b.Calls {
-		fmt.Fprintf(w, "  %2d. %s\n", i+1, c)
+		fmt.Fprintf(w, "  %2d. %s\n", i+1, suite.Visible(fmt.Sprint(c)))
 	}
 	for _, op := range b.Diff {
-		fmt.Fprintf(w, "      %s %s %s\n", op.Op, op.Path, op.Value)
+		fmt.Fprintf(w, "      %s %s %s\n", op.Op, suite.Visible(op.Path), suite.Visible(op.Value.String()))
 	}
 	fmt.Fprintln(w)
 }

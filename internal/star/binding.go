@@ -175,8 +175,11 @@ func drawing(seed string) starlark.StringDict {
 			if err := starlark.UnpackArgs(b.Name(), args, kwargs, "lo", &lo, "hi", &hi, "salt", &salt); err != nil {
 				return nil, err
 			}
-			if hi < lo || hi-lo < 0 || hi-lo >= 1<<40 {
-				return nil, fmt.Errorf("between: from %d to %d is no range", lo, hi)
+			if hi < lo {
+				return nil, fmt.Errorf("between: from %d to %d is no range; accepted: the lower number first", lo, hi)
+			}
+			if hi-lo < 0 || hi-lo >= 1<<40 { // below 0 where the difference itself overflows
+				return nil, fmt.Errorf("between: from %d to %d are too many numbers; accepted: at most 2^40", lo, hi)
 			}
 			return starlark.MakeInt(lo + number(salt, hi-lo+1)), nil
 		}),
