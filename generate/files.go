@@ -54,6 +54,8 @@ func kindOf(mode fs.FileMode) string {
 		return "a link"
 	case mode&fs.ModeNamedPipe != 0:
 		return "a named pipe"
+	case mode.IsRegular():
+		return "a file"
 	}
 	return "no regular file"
 }
