@@ -302,6 +302,21 @@ func TestAllow(t *testing.T) {
 	}
 }
 
+// TestAllowanceBounds: what would cost the parser more than its bytes is refused before.
+func TestAllowanceBounds(t *testing.T) {
+	for text, want := range map[string]string{
+		"allow: " + strings.Repeat("[", 100_000):                                "screen.yaml: more than 20000 YAML tokens",
+		"allow:\n  " + strings.Repeat("[", 9_000):                               "screen.yaml: line 2: brackets nested deeper than 16",
+		"allow: &a\n- *a\n":                                                     "is not accepted here",
+		"# " + strings.Repeat("x", screen.MaxAllowBytes):                        "larger than 256 KiB",
+		"allow:\n" + strings.Repeat("  - {kind: a, found: b, why: c}\n", 2_000): "more than 20000 YAML tokens",
+	} {
+		if _, err := screen.ReadAllowances("screen.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.40q: error %v, want %s", text, err, want)
+		}
+	}
+}
+
 func TestReadAllowances(t *testing.T) {
 	list, err := screen.ReadAllowances("screen.yaml", []byte("allow:\n  - {kind: organisation, found: Visa, why: the travel document}\n"))
 	if diff := cmp.Diff([]screen.Allowance{{Kind: screen.Organisation, Found: "Visa", Why: "the travel document"}}, list); err != nil || diff != "" {

@@ -44,15 +44,15 @@ func (r *Report) WriteTable(w io.Writer) {
 		if more := len(g.places) - placesShown; more > 0 {
 			places += fmt.Sprintf("; and %d more", more)
 		}
-		fmt.Fprintf(w, "%-6s  %s  %s: %s\n        at %s\n        %s\n", g.first.Severity, g.first.ID, g.first.Kind, g.first.Found, places, g.first.Remedy)
+		fmt.Fprintf(w, "%-6s  %s  %s: %s\n        at %s\n        %s\n", g.first.Severity, printable(g.first.ID), g.first.Kind, printable(g.first.Found), printable(places), g.first.Remedy)
 	}
 	for _, a := range r.Allowed {
-		fmt.Fprintf(w, "allowed  %s  %s: %s\n        at %s\n        %s\n", a.ID, a.Kind, a.Found, a.Where, clip(a.Why))
+		fmt.Fprintf(w, "allowed  %s  %s: %s\n        at %s\n        %s\n", printable(a.ID), a.Kind, printable(a.Found), printable(a.Where), clip(a.Why))
 	}
 	for _, a := range r.Unused {
 		fmt.Fprintf(w, "unused  allowance for %s %s met nothing; remove it\n", a.Kind, clip(a.Found))
 	}
-	fmt.Fprintf(w, "%s: %s\n", r.Suite.Name, r.Summary())
+	fmt.Fprintf(w, "%s: %s\n", printable(r.Suite.Name), r.Summary())
 }
 
 // WriteMarkdown writes what the page shows, as Markdown.
@@ -95,5 +95,10 @@ func cell(text string) string { return strings.ReplaceAll(escaped(text), "\n", "
 
 // escaped keeps a text from being read as Markdown or HTML.
 func escaped(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = printable(line)
+	}
+	text = strings.Join(lines, "\n")
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "|", "\\|", "*", "\\*", "_", "\\_", "`", "\\`", "[", "\\[", "]", "\\]", "#", "\\#", "\\", "\\\\").Replace(text)
 }
