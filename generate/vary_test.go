@@ -117,7 +117,7 @@ func TestVaryRefusesFolders(t *testing.T) {
 		says string
 	}{
 		"a long name":      {generate.Variation{Dir: filepath.Join(parent, strings.Repeat("n", 120))}, "1 to 80 printable characters"},
-		"a terminal's":     {generate.Variation{Dir: filepath.Join(parent, "q\x1b[2J")}, `"q\x1b[2J"`},
+		"a terminal's":     {generate.Variation{Dir: parent + "/q\x1b[2J"}, `"q\x1b[2J"`},
 		"a dangling link":  {generate.Variation{Dir: link}, "is there already (a link)"},
 		"under a file":     {generate.Variation{Dir: filepath.Join(dir, "loan", "archetype.yaml", "x")}, "name one that can be made"},
 		"no folder":        {generate.Variation{}, "no folder"},

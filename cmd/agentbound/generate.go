@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -134,7 +135,7 @@ func (s *synthesis) flags(cmd *cobra.Command) error {
 	case generate.File:
 		foreign, why = append(foreign, asking...), "which asks no model and expands no archetypes"
 	case generate.Pattern:
-		foreign, why = append(asking, drawing...), "which expands what --from holds"
+		foreign, why = slices.Concat(asking, drawing), "which expands what --from holds"
 	case generate.LM:
 	}
 	for _, name := range foreign {
