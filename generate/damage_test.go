@@ -39,6 +39,7 @@ func TestDamaged(t *testing.T) {
 	line := func(status, family string) string {
 		return `{"version":1,"candidate":1,"status":"` + status + `","class":"privacy","family":"` + family + `","draws":1,"rounds":1}` + "\n"
 	}
+	finished := finishedFolder(t)
 	for name, c := range map[string]struct{ file, text, says string }{
 		"a broken report":         {report, "{", "report.json: unexpected end of JSON input; the file was damaged"},
 		"a report of null":        {report, "null", "it is no JSON object"},
@@ -59,8 +60,9 @@ func TestDamaged(t *testing.T) {
 		"settings of null":        {settingsFile, "null", "generate.json: it is no JSON object"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			o := finishedFolder(t)
+			o := finished
+			o.Dir = filepath.Join(t.TempDir(), "out")
+			must(t, os.CopyFS(o.Dir, os.DirFS(finished.Dir)))
 			must(t, os.WriteFile(filepath.Join(o.Dir, filepath.FromSlash(c.file)), []byte(c.text), 0o644))
 			refusedFor(t, o, c.says)
 		})

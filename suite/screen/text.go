@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"strings"
@@ -57,6 +58,12 @@ func (r *Report) WriteTable(w io.Writer) {
 
 // WriteMarkdown writes what the page shows, as Markdown.
 func (r *Report) WriteMarkdown(w io.Writer) {
+	var b bytes.Buffer
+	r.markdown(&b)
+	_, _ = w.Write(printableLines(b.Bytes())) // where standard output is gone there is nobody to tell
+}
+
+func (r *Report) markdown(w io.Writer) {
 	fmt.Fprintf(w, "# Screening of %s\n\nFor reviewers; never for a subject. %s Suite digest `%.12s`.\n\n## Findings\n\n", cell(r.Suite.Name), r.Summary(), r.Suite.Digest)
 	if len(r.Findings) == 0 {
 		fmt.Fprint(w, "Nothing was found.\n")
@@ -95,10 +102,5 @@ func cell(text string) string { return strings.ReplaceAll(escaped(text), "\n", "
 
 // escaped keeps a text from being read as Markdown or HTML.
 func escaped(text string) string {
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		lines[i] = printable(line)
-	}
-	text = strings.Join(lines, "\n")
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "|", "\\|", "*", "\\*", "_", "\\_", "`", "\\`", "[", "\\[", "]", "\\]", "#", "\\#", "\\", "\\\\").Replace(text)
 }
