@@ -1,7 +1,6 @@
 package generate
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -129,9 +128,12 @@ func (r *runner) provenance(j Judgement, f *agentbound.Family, p at) Provenance 
 
 // isInstalled reports whether a candidate's family lies in the suite.
 func (r *runner) isInstalled(candidate int, id string) bool {
-	b, err := os.ReadFile(filepath.Join(r.o.Dir, familiesDir, id, provenanceFile))
+	if !isName(id) {
+		return false
+	}
+	b, err := readRegular(filepath.Join(r.o.Dir, familiesDir, id, provenanceFile), maxJSON)
 	var p Provenance
-	return err == nil && id != "" && json.Unmarshal(b, &p) == nil && p.Candidate == candidate
+	return err == nil && json.Unmarshal(b, &p) == nil && p.Candidate == candidate
 }
 
 // installed loads the families of the suite, and removes what a killed process left half
@@ -186,7 +188,7 @@ func (r *runner) record(c Candidate) error {
 // its candidate is read from its rounds again.
 func (r *runner) finished() (map[int]Candidate, error) {
 	name := filepath.Join(r.o.Dir, journalFile)
-	b, err := os.ReadFile(name)
+	b, err := readRegular(name, maxJournal)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -200,16 +202,45 @@ func (r *runner) finished() (map[int]Candidate, error) {
 		}
 	}
 	done := map[int]Candidate{}
-	lines := bufio.NewScanner(bytes.NewReader(b))
-	for n := 1; lines.Scan(); n++ {
+	n := 0
+	for line := range bytes.Lines(b) {
+		n++
 		var c Candidate
-		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
-			return nil, fmt.Errorf("%s:%d: %w; the file was damaged: remove the line, and its candidate is read from its rounds again", name, n, err)
+		err := decodeJSON(line, &c)
+		if err == nil {
+			err = r.isFinished(c)
+		}
+		if _, twice := done[c.Candidate]; err == nil && twice {
+			err = fmt.Errorf("candidate %d has another line", c.Candidate)
+		}
+		if err != nil {
+			return nil, usage("%s:%d: %w; the file was damaged: remove the line, and its candidate is read from its rounds again", name, n, err)
 		}
 		done[c.Candidate] = c
 	}
-	return done, lines.Err()
+	return done, nil
 }
+
+// isFinished says why a line of the journal is none that was written for this folder.
+func (r *runner) isFinished(c Candidate) error {
+	switch {
+	case c.Version != Version:
+		return fmt.Errorf("version %d; accepted: %d", c.Version, Version)
+	case c.Candidate < 1 || c.Draws < 1 || c.Rounds < 1:
+		return fmt.Errorf("candidate %d of %d draws, %d rounds; accepted: each from 1", c.Candidate, c.Draws, c.Rounds)
+	case c.Status != Accepted && c.Status != GivenUp:
+		return fmt.Errorf("status %q; accepted: %s, %s", c.Status, Accepted, GivenUp)
+	case c.Status == Accepted && !r.isInstalled(c.Candidate, string(c.Family)):
+		return fmt.Errorf("candidate %d was accepted, and its family %q is not in %s", c.Candidate, c.Family, filepath.Join(r.o.Dir, familiesDir))
+	case c.Status == GivenUp && c.Family != "":
+		return fmt.Errorf("candidate %d was given up, and names a family", c.Candidate)
+	case !slices.ContainsFunc(c.Failed, func(g string) bool { return !isGate(g) }):
+		return c.Class.Validate()
+	}
+	return fmt.Errorf("failed %q holds a gate that is not known; accepted: %s", c.Failed, joined(validate.Gates()))
+}
+
+func isGate(name string) bool { return slices.Contains(validate.Gates(), name) }
 
 // summary puts together how all candidates stand, and the rates of all rounds.
 func (r *runner) summary(states []Candidate) (Summary, error) {
@@ -218,16 +249,17 @@ func (r *runner) summary(states []Candidate) (Summary, error) {
 		s.Model = r.o.Model.Ref().Name
 	}
 	s.Accepted, s.Budget = s.Count(Accepted), s.Count(Stopped) > 0
-	reports, err := filepath.Glob(filepath.Join(globbed(r.o.Dir), "attempts", "*", "*", reportFile))
+	reports, err := filepath.Glob(filepath.Join(globbed(r.o.Dir), attemptsDir, "*", "*", reportFile))
 	if err != nil {
 		return s, err
 	}
 	slices.Sort(reports)
 	var first, all []validate.Report
 	for _, name := range reports {
-		var j Judgement
-		if err := folder(filepath.Dir(name)).readJSON(reportFile, &j); err != nil {
-			return s, err
+		j, fault := folder(filepath.Dir(name)).judgement()
+		if fault != nil { // the others are counted all the same
+			err = errors.Join(err, fault)
+			continue
 		}
 		all = append(all, j.report())
 		if j.Revision == 0 {
@@ -235,5 +267,5 @@ func (r *runner) summary(states []Candidate) (Summary, error) {
 		}
 	}
 	s.First, s.Rates = validate.Rates(first), validate.Rates(all)
-	return s, nil
+	return s, err
 }

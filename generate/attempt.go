@@ -78,14 +78,21 @@ func (j Judgement) report() validate.Report { return validate.Report{Gates: j.Ga
 // folder is the place of one round.
 type folder string
 
+// Names of the folders of rounds.
+const (
+	attemptsDir   = "attempts"
+	candidateName = "%04d"
+	roundName     = "%02d"
+)
+
 func (r *runner) folder(candidate, round int) folder {
-	return folder(filepath.Join(r.o.Dir, "attempts", fmt.Sprintf("%04d", candidate), fmt.Sprintf("%02d", round)))
+	return folder(filepath.Join(r.o.Dir, attemptsDir, fmt.Sprintf(candidateName, candidate), fmt.Sprintf(roundName, round)))
 }
 
 func (f folder) path(name string) string { return filepath.Join(string(f), name) }
 
 func (f folder) has(name string) bool {
-	_, err := os.Stat(f.path(name))
+	_, err := os.Lstat(f.path(name))
 	return err == nil
 }
 
@@ -101,20 +108,10 @@ func (f folder) writeJSON(name string, v any) error {
 	return writeFile(f.path(name), append(b, '\n'))
 }
 
-func (f folder) readJSON(name string, into any) error {
-	b, err := os.ReadFile(f.path(name))
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(b, into); err != nil {
-		return fmt.Errorf("%s: %w; the file was damaged: remove its folder, and the round is made again", f.path(name), err)
-	}
-	return nil
-}
-
-// read gives a file; a missing one is empty.
+// read gives a text; a missing one is empty. One that is larger than an answer may be
+// ends after its bound, and is told to its writer.
 func (f folder) read(name string) (string, error) {
-	b, err := os.ReadFile(f.path(name))
+	b, err := readHead(f.path(name), maxAnswer)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
@@ -145,7 +142,7 @@ func (f folder) readFamily() (Files, error) {
 	}
 	files := Files{}
 	for _, e := range entries {
-		b, err := os.ReadFile(filepath.Join(f.path(familyDir), e.Name()))
+		b, err := readRegular(filepath.Join(f.path(familyDir), e.Name()), maxAnswer)
 		if err != nil {
 			return nil, err
 		}

@@ -58,9 +58,9 @@ func (l *ledger) try(tokens int64) (wait chan struct{}, err error) {
 	switch b := l.budget; {
 	case b.Calls > 0 && l.spent.Calls+1 > b.Calls:
 		return nil, errBudget
-	case b.Tokens > 0 && l.spent.Tokens+tokens > b.Tokens:
+	case b.Tokens > 0 && tokens > b.Tokens-l.spent.Tokens: // a sum could pass the largest number
 		return nil, errBudget
-	case b.Tokens > 0 && l.spent.Tokens+l.aside+tokens > b.Tokens:
+	case b.Tokens > 0 && tokens > b.Tokens-l.spent.Tokens-l.aside:
 		return l.settled, nil
 	}
 	l.spent.Calls++
@@ -94,18 +94,17 @@ func (l *ledger) total() Spent {
 // spentIn adds up what the rounds of a folder cost.
 func spentIn(dir string) (Spent, error) {
 	var s Spent
-	rounds, err := filepath.Glob(filepath.Join(globbed(dir), "attempts", "*", "*"))
+	rounds, err := filepath.Glob(filepath.Join(globbed(dir), attemptsDir, "*", "*"))
 	if err != nil {
 		return s, err
 	}
 	for _, r := range rounds {
 		f := folder(r)
-		asked, err := readAsked(f)
+		asked, err := f.asked()
 		if err != nil {
 			return s, err
 		}
-		var a Answer
-		err = f.readJSON(metaFile, &a)
+		a, err := f.meta()
 		switch {
 		case errors.Is(err, os.ErrNotExist):
 			s.Tokens += int64(asked.Times) * asked.Tokens

@@ -93,8 +93,7 @@ func (r *runner) next(candidate int, p *at, j Judgement, files Files) (more bool
 // round makes one round: prompt, answer, validation. One that was made is read.
 func (r *runner) round(ctx context.Context, candidate int, p at) (Judgement, Files, error) {
 	f := r.folder(candidate, p.round)
-	var j Judgement
-	err := f.readJSON(reportFile, &j)
+	j, err := f.judgement()
 	if err == nil && (!j.Passed || r.isInstalled(candidate, j.Family)) {
 		files, err := f.readFamily()
 		return j, files, err

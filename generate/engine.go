@@ -78,7 +78,7 @@ func (w byModel) write(ctx context.Context, f folder) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	asked, err := readAsked(f)
+	asked, err := f.asked()
 	if err != nil {
 		return Answer{}, err
 	}
@@ -96,7 +96,7 @@ func (w byModel) write(ctx context.Context, f folder) (Answer, error) {
 		return Answer{}, w.failed(f, asked, err)
 	}
 	a := Answer{Text: res.Message.Text, Stop: res.Stop, Refusal: res.Refusal, Model: res.Model, Usage: Usage{res.Usage.Input, res.Usage.Output}}
-	if a.Usage.Input+a.Usage.Output == 0 { // the server does not tell
+	if a.Usage.Input+a.Usage.Output == 0 || !a.Usage.plausible() { // the server does not tell, or not the truth
 		a.Usage = Usage{estimate(text), estimate(a.Text)}
 	}
 	w.ledger.settle(asked.Tokens, a.Usage.Input+a.Usage.Output)
@@ -107,8 +107,10 @@ func (w byModel) write(ctx context.Context, f folder) (Answer, error) {
 }
 
 func (w byModel) kept(f folder) (Answer, error) {
-	a := Answer{Stop: model.StopEnd}
-	if err := f.readJSON(metaFile, &a); err != nil && !errors.Is(err, os.ErrNotExist) {
+	a, err := f.meta()
+	if errors.Is(err, os.ErrNotExist) {
+		a.Stop = model.StopEnd
+	} else if err != nil {
 		return a, err
 	}
 	text, err := f.read(answerFile)
@@ -131,13 +133,6 @@ func (w byModel) failed(f folder, asked Asked, cause error) error {
 // maybePaid: the server may have made an answer that did not arrive.
 func maybePaid(f model.Fault) bool {
 	return f == model.FaultConnection || f == model.FaultTimeout || f == model.FaultAnswer || f == model.FaultServer
-}
-
-func readAsked(f folder) (a Asked, err error) {
-	if err = f.readJSON(askedFile, &a); errors.Is(err, os.ErrNotExist) {
-		return a, nil
-	}
-	return a, err
 }
 
 // estimate is more tokens than a text of ours has: its bytes by two. Measured ratios of

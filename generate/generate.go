@@ -50,7 +50,12 @@ type Event struct {
 	What      string
 }
 
-const defaultMaxTokens = 16_000
+const (
+	defaultMaxTokens = 16_000
+	mostTokens       = 10_000_000 // of one answer: more than any model writes
+	mostConcurrent   = 1_000
+	lockFile         = ".lock"
+)
 
 // Status is how a candidate stands.
 type Status string
@@ -145,6 +150,9 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	}
 	_ = g.Wait() // faults are kept in the runner, so that what is in flight comes to its end
 	s, err := r.summary(states)
+	if r.faulted() != nil {
+		err = nil // it says the same again, or waits until this is mended
+	}
 	return s, errors.Join(ctx.Err(), r.faulted(), err)
 }
 
@@ -246,8 +254,14 @@ func complete(o *Options) error {
 		return errors.New("engine lm needs a model")
 	case o.Count < 1 || o.Count > 9999:
 		return fmt.Errorf("%d candidates; accepted: 1 to 9999", o.Count)
-	case o.Revisions < 0 || o.Resamples < 0 || o.MaxTokens < 0:
-		return errors.New("revisions, resamples and tokens of an answer must not be negative")
+	case o.Revisions < 0 || o.Resamples < 0:
+		return errors.New("revisions and resamples must not be negative")
+	case o.MaxTokens < 1 || o.MaxTokens > mostTokens:
+		return fmt.Errorf("%d tokens of one answer; accepted: 1 to %d", o.MaxTokens, mostTokens)
+	case o.Concurrency < 0 || o.Concurrency > mostConcurrent:
+		return fmt.Errorf("%d candidates at a time; accepted: 1 to %d", o.Concurrency, mostConcurrent)
+	case o.Budget.Calls < 0 || o.Budget.Tokens < 0:
+		return errors.New("a budget must not be negative")
 	}
 	if len(o.Seeds) > 0 {
 		return withSeeds(o)
@@ -299,9 +313,12 @@ func joined[T ~string](list []T) string {
 // where there is one, so that it ends with its process.
 func lock(dir string) (unlock func(), err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("the folder for attempts: %w", err)
+		return nil, usage("the folder for attempts: %w; name one that is there or can be made", err)
 	}
-	f, err := exclusive(filepath.Join(dir, ".lock"))
+	if err := unlinked(dir); err != nil {
+		return nil, err
+	}
+	f, err := exclusive(filepath.Join(dir, lockFile))
 	if err != nil {
 		return nil, err
 	}

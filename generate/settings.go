@@ -22,7 +22,7 @@ const settingsFile = "generate.json"
 func (r *runner) settings() error {
 	name := filepath.Join(r.o.Dir, settingsFile)
 	now := r.settled()
-	b, err := os.ReadFile(name)
+	b, err := readRegular(name, maxJSON)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := r.begin(name, now); err != nil {
 			return err
@@ -33,7 +33,7 @@ func (r *runner) settings() error {
 		return err
 	}
 	kept := map[string]string{}
-	if err := json.Unmarshal(b, &kept); err != nil {
+	if err := decodeJSON(b, &kept); err != nil {
 		return usage("%s: %w; the file was damaged: restore it, or choose another folder", name, err)
 	}
 	var other []string

@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/sync/errgroup"
 
@@ -32,6 +36,9 @@ type Variation struct {
 // writes those that pass to a suite. A candidate is judged once: a combination cannot be
 // revised. The same call gives the same families.
 func Vary(ctx context.Context, v Variation) (Summary, error) {
+	if err := v.check(); err != nil {
+		return Summary{}, err
+	}
 	s, further, err := suite.OpenMore(v.Source, v.More)
 	if err != nil {
 		return Summary{}, &UsageError{err}
@@ -39,11 +46,31 @@ func Vary(ctx context.Context, v Variation) (Summary, error) {
 	if len(further) == 0 {
 		return Summary{}, usage("%s has no archetype with a combination beyond the families that it lists; add options to one", v.Source)
 	}
-	if _, err := os.Stat(v.Dir); err == nil {
-		return Summary{}, usage("%s is there already; name a new folder", v.Dir)
-	}
 	x := variation{Variation: v, source: s, index: validate.NewIndex(v.Against...), states: make([]Candidate, len(further)), reports: make([]validate.Report, len(further))}
 	return x.run(ctx, further)
+}
+
+// longestName is what a suite's name may have in characters (suite.schema.json).
+const longestName = 80
+
+// check refuses what cannot end in a suite that loads, before anything is built.
+func (v Variation) check() error {
+	name := filepath.Base(v.Dir)
+	unprintable := func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }
+	switch {
+	case v.Dir == "":
+		return usage("no folder for the suite of accepted families")
+	case utf8.RuneCountInString(name) > longestName || strings.TrimSpace(name) == "" || strings.ContainsFunc(name, unprintable):
+		return usage("folder %q gives the suite its name; accepted: 1 to %d printable characters", name, longestName)
+	case v.Concurrency < 0 || v.Concurrency > mostConcurrent:
+		return usage("%d candidates at a time; accepted: 1 to %d", v.Concurrency, mostConcurrent)
+	}
+	if info, err := os.Lstat(v.Dir); err == nil {
+		return usage("%s is there already (%s); name a new folder", v.Dir, kindOf(info.Mode()))
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return usage("the folder for the suite: %w; name one that can be made", err)
+	}
+	return nil
 }
 
 type variation struct {

@@ -103,3 +103,31 @@ func TestVaryRefuses(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestVaryRefusesFolders: what would end in a suite that does not load, or nowhere, is refused
+// before anything is built.
+func TestVaryRefusesFolders(t *testing.T) {
+	dir, parent := sources(t), t.TempDir()
+	link := filepath.Join(parent, "link")
+	if err := os.Symlink(filepath.Join(parent, "nowhere"), link); err != nil {
+		t.Skip(err)
+	}
+	for name, c := range map[string]struct {
+		v    generate.Variation
+		says string
+	}{
+		"a long name":      {generate.Variation{Dir: filepath.Join(parent, strings.Repeat("n", 120))}, "1 to 80 printable characters"},
+		"a terminal's":     {generate.Variation{Dir: parent + "/q\x1b[2J"}, `"q\x1b[2J"`},
+		"a dangling link":  {generate.Variation{Dir: link}, "is there already (a link)"},
+		"under a file":     {generate.Variation{Dir: filepath.Join(dir, "loan", "archetype.yaml", "x")}, "name one that can be made"},
+		"no folder":        {generate.Variation{}, "no folder"},
+		"less than nobody": {generate.Variation{Dir: filepath.Join(parent, "a"), Concurrency: -5}, "-5 candidates at a time; accepted: 1 to 1000"},
+	} {
+		c.v.Source, c.v.More = dir, 2
+		_, err := generate.Vary(t.Context(), c.v)
+		var refused *generate.UsageError
+		if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: error %v, want one of usage that says %q", name, err, c.says)
+		}
+	}
+}

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -86,20 +88,23 @@ func (s *synthesis) run(cmd *cobra.Command, io stdio) error {
 	if s.o.Dir == "" {
 		return usage("--out is missing: name the folder for attempts and accepted families")
 	}
-	if s.engine == string(generate.Pattern) {
-		return s.vary(cmd, io)
-	}
-	if s.from != "" {
-		return usage("--from is of engine pattern")
-	}
-	if err := s.resolve(); err != nil {
+	if err := s.flags(cmd); err != nil {
 		return err
 	}
-	s.o.Observe = func(e generate.Event) { fmt.Fprintf(io.err, "%04d/%02d %s\n", e.Candidate, e.Round, e.What) }
+	if s.engine == string(generate.Pattern) {
+		return plainly(s.vary(cmd, io))
+	}
+	if err := s.resolve(); err != nil {
+		return plainly(err)
+	}
+	s.o.Observe = func(e generate.Event) {
+		fmt.Fprintf(io.err, "%04d/%02d %s\n", e.Candidate, e.Round, plainLine(e.What))
+	}
 	sum, err := generate.Run(cmd.Context(), s.o)
 	if refused := (*generate.UsageError)(nil); errors.As(err, &refused) {
-		return coded{exitUsage, err}
+		err = coded{exitUsage, err}
 	}
+	err = plainly(err)
 	if sum.Version == 0 {
 		return err
 	}
@@ -114,13 +119,38 @@ func (s *synthesis) run(cmd *cobra.Command, io stdio) error {
 	return err
 }
 
-// vary is engine pattern.
-func (s *synthesis) vary(cmd *cobra.Command, io stdio) error {
-	for _, name := range []string{"model", "count", "class", "seeds", "patterns", "revisions", "resamples", "budget-calls", "budget-tokens"} {
+// flags refuses what the engine would not look at: who names it expects it to count.
+func (s *synthesis) flags(cmd *cobra.Command) error {
+	engine := generate.Engine(s.engine)
+	if err := engine.Validate(); err != nil {
+		return usage("--engine: %w", err)
+	}
+	if s.o.Concurrency < 1 {
+		return usage("--concurrency %d: want 1 or more", s.o.Concurrency)
+	}
+	asking := []string{"model", "budget-calls", "budget-tokens", "max-tokens", "temperature", "timeout"}
+	drawing := []string{"count", "class", "seeds", "patterns", "revisions", "resamples", "seed"}
+	foreign, why := []string{"from", "more"}, "which expands no archetypes; take --engine pattern"
+	switch engine {
+	case generate.File:
+		foreign, why = append(foreign, asking...), "which asks no model and expands no archetypes"
+	case generate.Pattern:
+		foreign, why = slices.Concat(asking, drawing), "which expands what --from holds"
+	case generate.LM:
+	}
+	for _, name := range foreign {
 		if cmd.Flags().Changed(name) {
-			return usage("--%s is not of engine pattern, which expands what --from holds", name)
+			return usage("--%s is not of engine %s, %s", name, engine, why)
 		}
 	}
+	if engine == generate.LM && s.timeout <= 0 {
+		return usage("--timeout %s: want more than 0", s.timeout)
+	}
+	return nil
+}
+
+// vary is engine pattern.
+func (s *synthesis) vary(cmd *cobra.Command, io stdio) error {
 	if s.from == "" || s.more < 1 {
 		return usage("engine pattern needs --from, a folder with archetypes, and --more of 1 or more")
 	}
@@ -132,7 +162,7 @@ func (s *synthesis) vary(cmd *cobra.Command, io stdio) error {
 		}
 		v.Against = append(v.Against, other.Families...)
 	}
-	v.Observe = func(e generate.Event) { fmt.Fprintf(io.err, "%04d %s\n", e.Candidate, e.What) }
+	v.Observe = func(e generate.Event) { fmt.Fprintf(io.err, "%04d %s\n", e.Candidate, plainLine(e.What)) }
 	sum, err := generate.Vary(cmd.Context(), v)
 	if refused := (*generate.UsageError)(nil); errors.As(err, &refused) {
 		return coded{exitUsage, err}
@@ -151,9 +181,6 @@ func (s *synthesis) resolve() (err error) {
 	s.o.Engine, s.o.Program, s.o.Screen = generate.Engine(s.engine), version, screened
 	s.o.Revisions, s.o.Resamples = s.revisions, s.samples
 	s.o.Budget = generate.Budget{Calls: s.budgetCalls, Tokens: s.budgetTokens}
-	if err := s.o.Engine.Validate(); err != nil {
-		return usage("--engine: %w", err)
-	}
 	if s.budgetCalls < 0 || s.budgetTokens < 0 {
 		return usage("--budget-calls and --budget-tokens: want 0 or more")
 	}
@@ -182,10 +209,10 @@ func (s *synthesis) resolve() (err error) {
 // writer resolves --model and how it is asked.
 func (s *synthesis) writer() (err error) {
 	if s.o.Engine != generate.LM {
-		if s.model != "" || s.budgetCalls+int(s.budgetTokens) > 0 {
-			return usage("--model and budgets are of engine lm; engine %s asks nobody", s.o.Engine)
-		}
 		return nil
+	}
+	if s.o.MaxTokens < 1 {
+		return usage("--max-tokens %d: want 1 or more", s.o.MaxTokens)
 	}
 	if s.model == "" {
 		return usage("--model is missing: compat:MODEL@BASE_URL, or take --engine file")
@@ -220,12 +247,11 @@ func patternsIn(folder string) (pattern.Collection, error) {
 }
 
 func seedsIn(file string) ([]seed.Seed, error) {
-	f, err := os.Open(file)
+	b, err := readInput(file, maxInput)
 	if err != nil {
-		return nil, coded{exitUsage, err}
+		return nil, err
 	}
-	defer f.Close()
-	seeds, err := seed.Read(file, f)
+	seeds, err := seed.Read(file, bytes.NewReader(b))
 	if err != nil {
 		return nil, coded{exitUsage, err}
 	}
@@ -241,11 +267,12 @@ func printSynthesis(out io.Writer, s generate.Summary) error {
 	for _, c := range s.Candidates {
 		fmt.Fprintf(w, "%04d\t%s\t%s\t%s\t%d\t%d\t%s\n", c.Candidate, dash(string(c.Class)), c.Status, dash(string(c.Family)), c.Draws, c.Rounds, dash(strings.Join(c.Failed, " ")))
 	}
-	if s.Rates[0].Reached > 0 {
+	asked := len(s.Rates) > 0 && s.Rates[0].Reached > 0
+	if asked {
 		fmt.Fprintln(w, "\nGATE\tFIRST DRAFTS\tALL ROUNDS")
 	}
 	for i, r := range s.Rates {
-		if s.Rates[0].Reached == 0 {
+		if !asked {
 			break
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\n", r.Gate, share(s.First[i].Passed, s.First[i].Reached), share(r.Passed, r.Reached))
@@ -265,14 +292,14 @@ func printSynthesis(out io.Writer, s generate.Summary) error {
 	fmt.Fprintf(out, "; prompt version %s\n", s.Prompt)
 	for _, c := range s.Candidates {
 		if c.Status == generate.Waiting {
-			fmt.Fprintf(out, "%04d waits for an answer: give %s to its writer, put the answer into %s, and run the same command again\n", c.Candidate, c.Prompt, c.Answer)
+			fmt.Fprintf(out, "%04d waits for an answer: give %s to its writer, put the answer into %s, and run the same command again\n", c.Candidate, plainLine(c.Prompt), plainLine(c.Answer))
 		}
 	}
 	if s.Budget {
 		fmt.Fprintln(out, "stopped by the budget: the next call might pass it; the same command with a larger one goes on")
 	}
 	if s.Accepted > 0 {
-		fmt.Fprintf(out, "the accepted families are a suite: agentbound suite check %s\n", s.Dir)
+		fmt.Fprintf(out, "the accepted families are a suite: agentbound suite check %s\n", plainLine(s.Dir))
 	}
 	return nil
 }

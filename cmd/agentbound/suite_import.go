@@ -9,7 +9,10 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"text/tabwriter"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -51,14 +54,14 @@ carries a canary asks to be kept out of training: it is refused unless
 			}
 			files, err := readFiles(args)
 			if err != nil {
-				return err
+				return plainly(err)
 			}
 			res, err := seed.Import(cmd.Context(), files, o)
 			if err != nil {
-				return coded{exitUsage, err}
+				return plainly(coded{exitUsage, err})
 			}
 			if err := writeSeeds(out, res.Seeds); err != nil {
-				return err
+				return plainly(err)
 			}
 			return printImport(io.out, out, format, res)
 		},
@@ -75,13 +78,78 @@ carries a canary asks to be kept out of training: it is refused unless
 func readFiles(names []string) ([]seed.File, error) {
 	files := make([]seed.File, 0, len(names))
 	for _, name := range names {
-		b, err := os.ReadFile(name)
+		b, err := readInput(name, maxInput)
 		if err != nil {
-			return nil, coded{exitUsage, err}
+			return nil, err
 		}
 		files = append(files, seed.File{Name: name, Data: b})
 	}
 	return files, nil
+}
+
+// maxInput bounds a file that is named on the command line.
+const maxInput = 64 << 20
+
+// readInput gives a file that is one and has an end: a pipe or a device may have none.
+func readInput(name string, limit int64) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, coded{exitUsage, err}
+	}
+	if !info.Mode().IsRegular() {
+		what := "no regular file (a pipe or a device)"
+		if info.IsDir() {
+			what = "a folder"
+		}
+		return nil, usage("%s is %s, and a file is wanted here; name one", name, what)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, coded{exitUsage, err}
+	}
+	defer func() { _ = f.Close() }() // read only: nothing to lose
+	b, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(b)) > limit {
+		return nil, usage("%s is larger than %s; shorten it", name, binarySize(limit))
+	}
+	return b, err
+}
+
+func binarySize(n int64) string {
+	if n >= 1<<20 {
+		return fmt.Sprintf("%d MiB", n>>20)
+	}
+	return fmt.Sprintf("%d KiB", n>>10)
+}
+
+// plainLine is a text on one line of a terminal: what would act on it, or begin a line
+// of its own, is shown as a mark.
+func plainLine(text string) string {
+	return strings.Join(strings.Fields(plainText(text)), " ")
+}
+
+// plainText is plainLine that keeps lines.
+func plainText(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
+			return r
+		}
+		return utf8.RuneError
+	}, text)
+}
+
+// plainError is an error as a terminal may show it: its text may hold what files and
+// servers said.
+type plainError struct{ error }
+
+func (e plainError) Error() string { return plainText(e.error.Error()) }
+func (e plainError) Unwrap() error { return e.error }
+
+func plainly(err error) error {
+	if err == nil {
+		return nil
+	}
+	return plainError{err}
 }
 
 // writeSeeds writes a new file; without seeds none.
@@ -98,7 +166,7 @@ func writeSeeds(name string, seeds []seed.Seed) error {
 		return usage("%s is there already; choose another name with --out, or remove it", name)
 	}
 	if err != nil {
-		return err
+		return usage("--out: %w; name a file in a folder that is there", err)
 	}
 	_, err = f.Write(b.Bytes())
 	return errors.Join(err, f.Close())
@@ -126,17 +194,17 @@ func tableImport(w io.Writer, sum imported, r seed.Result) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "SEED\tFROM\tCLASS\tWHY")
 	for _, s := range r.Seeds {
-		fmt.Fprintf(tw, "%s\t%s:%d\t%s\t%s\n", s.ID, s.Source.File, s.Source.Index, s.Class, s.Why)
+		fmt.Fprintf(tw, "%s\t%s:%d\t%s\t%s\n", s.ID, plainLine(s.Source.File), s.Source.Index, s.Class, plainLine(s.Why))
 	}
 	for _, l := range r.Left {
-		fmt.Fprintf(tw, "left out\t%s:%d\t%s\t%s\n", l.Source.File, l.Source.Index, l.Reason, l.Why)
+		fmt.Fprintf(tw, "left out\t%s:%d\t%s\t%s\n", plainLine(l.Source.File), l.Source.Index, l.Reason, plainLine(l.Why))
 	}
 	if err := tw.Flush(); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "\n%s", counted(sum.Seeds, "seed", "seeds"))
 	if sum.Seeds > 0 {
-		fmt.Fprintf(w, " in %s", sum.Out)
+		fmt.Fprintf(w, " in %s", plainLine(sum.Out))
 	}
 	for _, c := range slices.Sorted(maps.Keys(sum.Classes)) {
 		fmt.Fprintf(w, ", %d %s", sum.Classes[c], c)

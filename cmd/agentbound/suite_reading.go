@@ -1,13 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -49,6 +46,9 @@ func newReadingSheets(io stdio) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if readers < 1 || sample < 0 {
+				return usage("--readers %d, --sample %d; accepted: 1 to %d readers, a sample from 0, which is all", readers, sample, reading.MaxReaders)
+			}
 			if sample > 0 {
 				if s, err = s.Draw(s.Name+"-sample", sample); err != nil {
 					return usage("--sample: %w", err)
@@ -62,7 +62,7 @@ func newReadingSheets(io stdio) *cobra.Command {
 				}
 				o.Splits = append(o.Splits, split)
 			}
-			return writeSheets(cmd, io.out, s, o, out)
+			return plainly(writeSheets(cmd, io.out, s, o, out))
 		},
 	}
 	f := cmd.Flags()
@@ -77,6 +77,9 @@ func newReadingSheets(io stdio) *cobra.Command {
 
 func writeSheets(cmd *cobra.Command, out io.Writer, s *suite.Suite, o reading.Options, dir string) error {
 	sheets, keys, err := reading.Sheets(cmd.Context(), s.Families, o)
+	if err != nil && cmd.Context().Err() == nil {
+		return coded{exitUsage, err} // of the options, or of a suite that cannot be played
+	}
 	if err != nil {
 		return err
 	}
@@ -105,8 +108,8 @@ func writeSheets(cmd *cobra.Command, out io.Writer, s *suite.Suite, o reading.Op
 		return err
 	}
 	fmt.Fprintf(out, "%d sheets of %d families in %s; answers go to %s/<sheet>.json\n", len(sheets), len(s.Families),
-		filepath.Join(dir, sheetsDir), filepath.Join(dir, answersDir))
-	fmt.Fprintf(out, "%s says which sheet is which task: keep it from the readers\n", filepath.Join(dir, keyFile))
+		plainLine(filepath.Join(dir, sheetsDir)), plainLine(filepath.Join(dir, answersDir)))
+	fmt.Fprintf(out, "%s says which sheet is which task: keep it from the readers\n", plainLine(filepath.Join(dir, keyFile)))
 	return nil
 }
 
@@ -121,66 +124,89 @@ func newReadingScore(io stdio) *cobra.Command {
 			}
 			keys, err := readKeys(filepath.Join(args[0], keyFile))
 			if err != nil {
-				return err
+				return plainly(err)
 			}
-			answers, err := readAnswers(args[0], keys)
-			if err != nil {
-				return err
+			answers, strays, faults := readAnswers(args[0], keys)
+			tellStrays(io.err, strays)
+			if answers != nil {
+				err = printScore(io.out, reading.Score(keys, answers), format)
 			}
-			r := reading.Score(keys, answers)
-			switch format {
-			case "json":
-				return printJSON(io.out, r)
-			case "markdown":
-				return printReading(io.out, r, true)
+			if err == nil && len(faults) > 0 {
+				err = plainly(coded{exitUsage, errors.Join(faults...)})
 			}
-			return printReading(io.out, r, false)
+			return err
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "table", "table, markdown or json")
 	return cmd
 }
 
+func printScore(out io.Writer, r reading.Result, format string) error {
+	if format == "json" {
+		return printJSON(out, r)
+	}
+	return printReading(out, r, format == "markdown")
+}
+
 func readKeys(file string) ([]reading.Key, error) {
-	b, err := os.ReadFile(file)
+	b, err := readInput(file, maxInput)
 	if err != nil {
 		return nil, coded{exitUsage, fmt.Errorf("%w; name the folder that suite reading sheets made", err)}
 	}
-	var keys []reading.Key
-	lines := bufio.NewScanner(bytes.NewReader(b))
-	for n := 1; lines.Scan(); n++ {
-		var k reading.Key
-		if err := json.Unmarshal(lines.Bytes(), &k); err != nil || k.Split.Validate() != nil {
-			return nil, usage("%s:%d: not a line of a key; write the sheets again", file, n)
-		}
-		keys = append(keys, k)
+	keys, err := reading.ReadKeys(file, b)
+	if err != nil {
+		return nil, coded{exitUsage, err}
 	}
-	return keys, lines.Err()
+	return keys, nil
 }
 
-func readAnswers(dir string, keys []reading.Key) (map[string]reading.Answer, error) {
-	answers := map[string]reading.Answer{}
-	var faults []error
+// maxReply bounds an answer's file.
+const maxReply = 1 << 20
+
+// readAnswers gives the answers by sheet, the files beside them that are no sheet's, and
+// what is wrong with those that are: none of that stops the others from being counted.
+func readAnswers(dir string, keys []reading.Key) (answers map[string]reading.Answer, strays []string, faults []error) {
+	folder := filepath.Join(dir, answersDir)
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, nil, []error{fmt.Errorf("%w; readers' answers go to %s", err, filepath.Join(folder, "<sheet>.json"))}
+	}
+	answers = map[string]reading.Answer{}
+	sheets := map[string]bool{}
 	for _, k := range keys {
-		file := filepath.Join(dir, answersDir, k.Sheet+".json")
-		b, err := os.ReadFile(file)
-		if errors.Is(err, fs.ErrNotExist) {
+		sheets[k.Sheet] = true
+	}
+	for _, e := range entries {
+		sheet, ok := strings.CutSuffix(e.Name(), ".json")
+		if !ok || !sheets[sheet] {
+			if !strings.HasPrefix(e.Name(), ".") {
+				strays = append(strays, filepath.Join(folder, e.Name()))
+			}
 			continue
 		}
+		file := filepath.Join(folder, e.Name())
+		b, err := readInput(file, maxReply)
 		if err != nil {
-			return nil, err
+			faults = append(faults, err)
+			continue
 		}
-		a, err := reading.ParseAnswer(b)
-		if err != nil {
+		if answers[sheet], err = reading.ParseAnswer(b); err != nil {
+			delete(answers, sheet)
 			faults = append(faults, fmt.Errorf("%s: %w", file, err))
-			continue
 		}
-		answers[k.Sheet] = a
 	}
-	if len(faults) > 0 {
-		return nil, coded{exitUsage, errors.Join(faults...)}
+	return answers, strays, faults
+}
+
+// tellStrays names files that would otherwise be missed in silence.
+func tellStrays(w io.Writer, strays []string) {
+	const most = 10
+	for _, name := range strays[:min(most, len(strays))] {
+		fmt.Fprintf(w, "%s is no sheet's answer, and is not counted: answers are named as their sheet, <sheet>.json\n", plainLine(name))
 	}
-	return answers, nil
+	if more := len(strays) - most; more > 0 {
+		fmt.Fprintf(w, "and %d more files that are no sheet's answer\n", more)
+	}
 }
 
 func printReading(out io.Writer, r reading.Result, markdown bool) error {
@@ -215,9 +241,9 @@ func printDoubts(out io.Writer, title string, doubts []reading.Doubt) {
 			if !a.Decidable {
 				decidable = ", not decidable"
 			}
-			fmt.Fprintf(out, "  - permitted %s, alarm %d%s; by: %s\n", a.Permitted, a.Alarm, decidable, a.By)
+			fmt.Fprintf(out, "  - permitted %s, alarm %d%s; by: %s\n", a.Permitted, a.Alarm, decidable, plainLine(a.By))
 			if a.Remarks != "" {
-				fmt.Fprintf(out, "    %s\n", a.Remarks)
+				fmt.Fprintf(out, "    %s\n", plainLine(a.Remarks))
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -43,7 +44,7 @@ the reason, in screen.yaml in the suite's folder or in --allow FILE:
 			}
 			r, err := screenSuite(cmd, args, allow)
 			if err != nil {
-				return err
+				return plainly(err)
 			}
 			if err := printScreening(io, r, format); err != nil {
 				return err
@@ -103,14 +104,14 @@ func screenOptions(args []string, allow string) (o screen.Options, err error) {
 	var text []byte
 	switch {
 	case allow != "":
-		text, err = os.ReadFile(allow)
+		text, err = readInput(allow, screen.MaxAllowBytes)
 	case slices.Contains(suites.Names(), name):
 		allow, text = screen.AllowFile, suites.Allowed(name)
 	case o.Files == nil:
 		return o, nil
 	default:
 		allow = screen.AllowFile
-		text, err = fs.ReadFile(o.Files, allow)
+		text, err = readListed(o.Files, allow)
 		if errors.Is(err, fs.ErrNotExist) {
 			return o, nil
 		}
@@ -122,6 +123,23 @@ func screenOptions(args []string, allow string) (o screen.Options, err error) {
 		return o, coded{exitUsage, err}
 	}
 	return o, nil
+}
+
+// readListed is readInput within a suite's folder.
+func readListed(files fs.FS, name string) ([]byte, error) {
+	info, err := fs.Stat(files, name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("it is no regular file; replace it by one")
+	}
+	f, err := files.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // read only: nothing to lose
+	return io.ReadAll(io.LimitReader(f, screen.MaxAllowBytes+1))
 }
 
 // suiteFiles gives the folder of a suite without leaving it through a link; nil where

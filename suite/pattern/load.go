@@ -65,6 +65,13 @@ func Load(fsys fs.FS) (Collection, error) {
 }
 
 func read(fsys fs.FS, name string) ([]byte, error) {
+	info, err := fs.Stat(fsys, name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() { // a pipe or a device may never end
+		return nil, errors.New("no regular file; replace it by one")
+	}
 	f, err := fsys.Open(name)
 	if err != nil {
 		return nil, err

@@ -134,6 +134,14 @@ func TestLoadFails(t *testing.T) {
 	}
 }
 
+// TestLoadRegular: what may never end is not read.
+func TestLoadRegular(t *testing.T) {
+	fsys := fstest.MapFS{"privacy.yaml": {Mode: fs.ModeNamedPipe}}
+	if _, err := pattern.Load(fsys); err == nil || !strings.Contains(err.Error(), "privacy.yaml: no regular file") {
+		t.Errorf("error %v", err)
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	b, err := os.ReadFile("testdata/privacy.yaml")
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -46,6 +47,31 @@ type Options struct {
 	Seed    uint64             // decides the ids, and so the order
 }
 
+// Bounds of a round.
+const (
+	MaxReaders = 100
+	maxSheets  = 200_000
+)
+
+// check refuses what is no round, and one that nobody could read.
+func (o Options) check(families int) error {
+	if o.Readers < 1 || o.Readers > MaxReaders {
+		return fmt.Errorf("%d readers of each task; accepted: 1 to %d", o.Readers, MaxReaders)
+	}
+	for i, split := range o.Splits {
+		if err := split.Validate(); err != nil {
+			return err
+		}
+		if slices.Contains(o.Splits[:i], split) {
+			return fmt.Errorf("split %s is named twice; name it once, and more readers by their number", split)
+		}
+	}
+	if n := families * len(o.Splits) * o.Readers; n > maxSheets {
+		return fmt.Errorf("%d sheets; accepted: at most %d: read a sample, fewer splits or with fewer readers", n, maxSheets)
+	}
+	return nil
+}
+
 // Sheets makes a sheet for each task and reader, sorted by id.
 func Sheets(ctx context.Context, families []agentbound.Family, o Options) ([]Sheet, []Key, error) {
 	if len(o.Splits) == 0 {
@@ -54,17 +80,20 @@ func Sheets(ctx context.Context, families []agentbound.Family, o Options) ([]She
 	if o.Readers == 0 {
 		o.Readers = 2
 	}
+	if err := o.check(len(families)); err != nil {
+		return nil, nil, err
+	}
 	var sheets []Sheet
 	var keys []Key
 	for i := range families {
 		f := &families[i]
 		p, err := star.Compile(f)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, fmt.Errorf("family %s: %w", f.ID, err)
 		}
 		stop, err := decision(ctx, f, p)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, fmt.Errorf("family %s: %w", f.ID, err)
 		}
 		for _, split := range o.Splits {
 			t, ok := f.Task(split)
@@ -73,7 +102,7 @@ func Sheets(ctx context.Context, families []agentbound.Family, o Options) ([]She
 			}
 			text, err := sheet(ctx, f, t, p, stop)
 			if err != nil {
-				return nil, nil, err
+				return nil, nil, fmt.Errorf("family %s, task %s: %w", f.ID, split, err)
 			}
 			for reader := 1; reader <= o.Readers; reader++ {
 				id := opaque(o.Seed, t.ID, f.Digest, reader)
@@ -97,7 +126,7 @@ func opaque(seed uint64, t agentbound.TaskID, d agentbound.Digest, reader int) s
 func decision(ctx context.Context, f *agentbound.Family, p *star.Program) (int, error) {
 	t, ok := f.Task(agentbound.CM)
 	if !ok {
-		return 0, fmt.Errorf("family %s has no task %s", f.ID, agentbound.CM)
+		return 0, fmt.Errorf("it has no task %s", agentbound.CM)
 	}
 	m, err := p.NewMachine(t.Start, t.Event)
 	if err != nil {
@@ -112,7 +141,7 @@ func decision(ctx context.Context, f *agentbound.Family, p *star.Program) (int, 
 			return i, err
 		}
 	}
-	return 0, fmt.Errorf("family %s: its workflow crosses nothing on prohibited facts, so that there is nothing to read; see agentbound suite check", f.ID)
+	return 0, errors.New("its workflow crosses nothing on prohibited facts, so that there is nothing to read; see agentbound suite check")
 }
 
 // sheet writes what a reader sees of a task.

@@ -111,16 +111,62 @@ func TestScore(t *testing.T) {
 	}
 }
 
+func TestRefused(t *testing.T) {
+	s, err := suites.Load("examples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, o := range map[string]reading.Options{
+		"1000000 readers of each task; accepted: 1 to 100": {Readers: 1_000_000},
+		"-1 readers":              {Readers: -1},
+		"split hs is named twice": {Splits: []agentbound.Split{"hs", "hs", "cm"}},
+		`"xx"`:                    {Splits: []agentbound.Split{"xx"}},
+	} {
+		if _, _, err := reading.Sheets(t.Context(), s.Families, o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+	broken := append([]agentbound.Family{}, s.Families...)
+	broken[1].Forbidden = []agentbound.Criterion{{Text: "x", Holds: "1 +"}}
+	if _, _, err := reading.Sheets(t.Context(), broken, reading.Options{}); err == nil || !strings.HasPrefix(err.Error(), "family "+string(broken[1].ID)+": ") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestReadKeys: a key that counts an answer twice, or on another task, is refused.
+func TestReadKeys(t *testing.T) {
+	good := `{"sheet":"00000000000a","task":"f/hs","family":"f","split":"hs","reader":1}` + "\n"
+	if keys, err := reading.ReadKeys("key.jsonl", []byte(good)); err != nil || len(keys) != 1 || keys[0].Task != "f/hs" {
+		t.Errorf("%+v, %v", keys, err)
+	}
+	other := strings.Replace(good, "000a", "000b", 1)
+	for text, want := range map[string]string{
+		"": "key.jsonl: no line in it", "\n": "key.jsonl:1: it is not a line", "null\n": "key.jsonl:1: sheet",
+		good + good:  "key.jsonl:2: sheet 00000000000a has another line",
+		good + other: "key.jsonl:2: task f/hs has another sheet of reader 1",
+		strings.Replace(good, "00000000000a", "../../x", 1):                          `sheet "../../x"; accepted: 12 hexadecimal digits`,
+		strings.Replace(good, `"f/hs"`, `"f/eb"`, 1):                                 `task "f/eb" is not that of family f and split hs`,
+		strings.Replace(good, `"reader":1`, `"reader":0`, 1):                         "reader 0; accepted",
+		strings.Replace(good, `"family":"f"`, `"family":"\u001b[2J"`, 1):             "is no id",
+		strings.Replace(good, "}", `,"level":"`+strings.Repeat("x", 70_000)+`"}`, 1): "key.jsonl:1: it is not a line",
+	} {
+		if _, err := reading.ReadKeys("key.jsonl", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}
+
 func TestParseAnswer(t *testing.T) {
 	good := `{"permitted": "no", "alarm": 3, "decidable": false, "by": " the hold ", "remarks": ""}`
-	for _, text := range []string{good, "```json\n" + good + "\n```\n", "```\n" + good + "\n```"} {
+	for _, text := range []string{good, "```json\n" + good + "\n```\n", "```\n" + good + "\n```\n", "\ufeff" + good, "```JSON\r\n" + good + "\r\n```", "\ufeff```Json\n" + good + "\n```\n",
+		"My answer:\n\n```json\n" + good + "\n```\n\nI was in doubt for long.\n"} {
 		a, err := reading.ParseAnswer([]byte(text))
 		if err != nil || a != (reading.Answer{Permitted: "no", Alarm: 3, By: "the hold"}) {
 			t.Errorf("%s: %+v, %v", text, a, err)
 		}
 	}
 	for text, want := range map[string]string{
-		"": "not an answer", `{"permitted":"maybe","alarm":1,"decidable":true}`: "none of yes, no, unclear",
+		"": "not an answer", "I say " + good: "not an answer", `{"permitted":"yes","alarm":"2","decidable":true}`: "alarm must not be a string", `{"permitted":"maybe","alarm":1,"decidable":true}`: "none of yes, no, unclear",
 		`{"permitted":"yes","decidable":true}`: "alarm is missing", `{"permitted":"yes","alarm":4,"decidable":true}`: "none of 0, 1, 2, 3",
 		`{"permitted":"yes","alarm":1}`: "decidable is missing",
 	} {

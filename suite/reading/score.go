@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -20,11 +21,15 @@ type Answer struct {
 	Remarks   string `json:"remarks"`
 }
 
-// ParseAnswer reads an answer. A fence around it is taken off, since models write one.
+// fenced is a text in a fence, whatever the fence calls it.
+var fenced = regexp.MustCompile("(?s)^[^`]*```[ \\t]*[A-Za-z0-9]*[ \\t]*\\r?\\n?(\\s*\\{.*\\}\\s*)```[^`]*$")
+
+// ParseAnswer reads an answer. A byte order mark and a fence are taken off, with what
+// stands around the fence: editors write the one, models the other.
 func ParseAnswer(b []byte) (Answer, error) {
-	text := strings.TrimSpace(string(b))
-	if rest, ok := strings.CutPrefix(text, "```"); ok {
-		text = strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(rest, "json"), "```"))
+	text := strings.TrimSpace(strings.TrimPrefix(string(b), "\ufeff"))
+	if m := fenced.FindStringSubmatch(text); m != nil && !strings.HasPrefix(text, "{") {
+		text = strings.TrimSpace(m[1])
 	}
 	var a struct {
 		Permitted *string `json:"permitted"`
@@ -33,7 +38,10 @@ func ParseAnswer(b []byte) (Answer, error) {
 		By        string  `json:"by"`
 		Remarks   string  `json:"remarks"`
 	}
-	if err := json.Unmarshal([]byte(text), &a); err != nil {
+	err := json.Unmarshal([]byte(text), &a)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
+		return Answer{}, fmt.Errorf("not an answer: %s must not be a %s; accepted: the JSON object that the sheet shows", wrong.Field, wrong.Value)
+	} else if err != nil {
 		return Answer{}, fmt.Errorf("not an answer: %w; accepted: the JSON object that the sheet shows", err)
 	}
 	switch {

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/token"
 )
 
 // AllowFile is the allow list of a suite, in its folder.
@@ -27,7 +29,10 @@ func ReadAllowances(name string, text []byte) ([]Allowance, error) {
 	var file struct {
 		Allow []Allowance `yaml:"allow"`
 	}
-	if err := yaml.UnmarshalWithOptions(text, &file, yaml.Strict()); err != nil {
+	if err := sound(text); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if err := unmarshal(text, &file); err != nil {
 		return nil, fmt.Errorf("%s: not an allow list; accepted: allow: [{kind, found, why, id}], id may be left out\n%s", name, yaml.FormatError(err, false, false))
 	}
 	var problems []error
@@ -46,6 +51,50 @@ func ReadAllowances(name string, text []byte) ([]Allowance, error) {
 		}
 	}
 	return file.Allow, errors.Join(problems...)
+}
+
+// Bounds of an allow list. Nested brackets cost a parser far more than their bytes.
+const (
+	MaxAllowBytes  = 256 << 10
+	maxAllowTokens = 20_000
+	maxAllowDepth  = 16
+)
+
+// sound refuses a text before a parser looks at it that would cost it memory out of
+// proportion, or that means more than it says.
+func sound(text []byte) error {
+	if len(text) > MaxAllowBytes {
+		return fmt.Errorf("larger than %d KiB; allow less, or split the suite", MaxAllowBytes>>10)
+	}
+	tokens := lexer.Tokenize(string(text))
+	if len(tokens) > maxAllowTokens {
+		return fmt.Errorf("more than %d YAML tokens; allow less, or split the suite", maxAllowTokens)
+	}
+	depth := 0
+	for _, t := range tokens {
+		switch t.Type {
+		case token.AnchorType, token.AliasType, token.MergeKeyType, token.TagType, token.DirectiveType:
+			return fmt.Errorf("line %d: %s is not accepted here; write it out, or quote text that starts with it", t.Position.Line, clip(t.Value))
+		case token.SequenceStartType, token.MappingStartType:
+			depth++
+		case token.SequenceEndType, token.MappingEndType:
+			depth--
+		}
+		if depth > maxAllowDepth {
+			return fmt.Errorf("line %d: brackets nested deeper than %d; accepted: allow: [{kind, found, why, id}]", t.Position.Line, maxAllowDepth)
+		}
+	}
+	return nil
+}
+
+// unmarshal has a fault of the parser be one of the file.
+func unmarshal(text []byte, into any) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the YAML parser failed on it: %v", p)
+		}
+	}()
+	return yaml.UnmarshalWithOptions(text, into, yaml.Strict())
 }
 
 func kindList() string {

@@ -175,6 +175,7 @@ var (
 	emailShape = regexp.MustCompile(`(?i)[\p{L}0-9._%+'-]{1,64}@(?:[\p{L}0-9](?:[\p{L}0-9-]{0,61}[\p{L}0-9])?\.)+[\p{L}][\p{L}0-9-]{1,24}`)
 	emailIn    = regexp.MustCompile(`(?i)([\w.+-]{1,64})\s*[\[({<]\s*at\s*[\])}>]\s*([\w-]+(?:\s*(?:[\[({<]\s*(?:dot|punkt|\.)\s*[\])}>]|\.|\sdot\s)\s*[\w-]+)+)`)
 	emailWords = regexp.MustCompile(`(?i)\b([\w.+-]{1,64}) at ([\w-]+(?: dot [\w-]+)* dot (?:com|org|net|edu|gov|info|io|co|de|fr|uk))\b`)
+	emailApart = regexp.MustCompile(`(?i)(?:[\p{L}0-9._%+'-] ){2,64}@(?: [\p{L}0-9.-]){4,64}`) // letter by letter
 	dots       = regexp.MustCompile(`(?i)\s*(?:[\[({<]\s*(?:dot|punkt|\.)\s*[\])}>]|\.|\bdot\b)\s*`)
 )
 
@@ -198,6 +199,12 @@ func emails(v view) []hit {
 	for _, p := range emailShape.FindAllStringIndex(v.content, -1) {
 		text := v.content[p[0]:p[1]]
 		add(p[0]+len(text)-len(strings.TrimLeft(text, "'.-")), p[1], text[strings.LastIndexByte(text, '@')+1:])
+	}
+	for _, p := range emailApart.FindAllStringIndex(v.content, -1) {
+		text := strings.ReplaceAll(v.content[p[0]:p[1]], " ", "")
+		if emailShape.FindString(text) != "" {
+			add(p[0], p[1], text[strings.LastIndexByte(text, '@')+1:])
+		}
 	}
 	for _, pattern := range []*regexp.Regexp{emailIn, emailWords} {
 		if !v.hasAny([]string{"dot", "punkt", "[", "(", "{", "<"}) {

@@ -24,8 +24,8 @@ var lookalikes = strings.NewReplacer(
 )
 
 // normalise undoes what hides a text from a pattern but not from a reader: compatibility
-// forms (NFKC), characters that have no width, and letters of other scripts that look
-// like Latin ones. Line breaks stay.
+// forms (NFKC), characters that have no width, letters of other scripts that look like
+// Latin ones, and digits of other scripts. Line breaks stay.
 func normalise(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	text = strings.Map(func(r rune) rune {
@@ -34,7 +34,27 @@ func normalise(text string) string {
 		}
 		return r
 	}, text)
-	return lookalikes.Replace(norm.NFKC.String(text))
+	return strings.Map(latinDigit, lookalikes.Replace(norm.NFKC.String(text)))
+}
+
+// latinDigit gives a decimal digit of any script as 0 to 9. Unicode has each script's ten
+// in a row, from zero (The Unicode Standard, 4.6), and a range of its table holds whole
+// rows.
+func latinDigit(r rune) rune {
+	if r < 0x80 || !unicode.Is(unicode.Nd, r) {
+		return r
+	}
+	for _, row := range unicode.Nd.R16 {
+		if rune(row.Lo) <= r && r <= rune(row.Hi) {
+			return '0' + (r-rune(row.Lo))%10
+		}
+	}
+	for _, row := range unicode.Nd.R32 {
+		if rune(row.Lo) <= r && r <= rune(row.Hi) {
+			return '0' + (r-rune(row.Lo))%10
+		}
+	}
+	return r
 }
 
 // invisible are characters that show nothing: format characters (zero-width spaces and

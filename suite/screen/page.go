@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"bytes"
 	"crypto/sha256"
 	_ "embed" // the page's template and style
 	"encoding/hex"
@@ -48,7 +49,12 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		Style: template.CSS(pageStyle), //nolint:gosec // a constant of ours
 		Suite: r.Suite, Summary: r.Summary(), Findings: r.anchored(), Allowed: r.Allowed, Unused: r.Unused, Passages: r.passages,
 	}
-	return pageTemplate().Execute(w, p)
+	var b bytes.Buffer
+	if err := pageTemplate().Execute(&b, p); err != nil {
+		return err
+	}
+	_, err := w.Write(printableLines(b.Bytes()))
+	return err
 }
 
 func (r *Report) anchored() []pageFinding {

@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -51,6 +52,15 @@ func clip(text string) string {
 		return string(runes[:longestFound-1]) + "…"
 	}
 	return text
+}
+
+// printableLines is printable that keeps lines: a page may end on a terminal.
+func printableLines(text []byte) []byte {
+	lines := bytes.Split(text, []byte("\n"))
+	for i, line := range lines {
+		lines[i] = []byte(printable(string(line)))
+	}
+	return bytes.Join(lines, []byte("\n"))
 }
 
 // printable replaces what would act on a terminal instead of showing.

@@ -49,7 +49,7 @@ func secrets(v view) []hit {
 // keyShape are keys by their prefix and length alone. gitleaks lets those pass that look
 // made up, or that a vendor's own documentation uses; in a suite they are still keys that
 // an agent's guard, or a scanner of the repository, will take for real.
-var keyShape = regexp.MustCompile(`(?:AKIA|ASIA)[A-Z0-9]{16}|gh[pousr]_[A-Za-z0-9]{36}|github_pat_\w{40,90}|glpat-[\w-]{20,}|xox[abeprs]-[A-Za-z0-9-]{10,}|AIza[\w-]{35}` +
+var keyShape = regexp.MustCompile(`(?:AKIA|ASIA)[ -]?[A-Z0-9]{16}|gh[pousr]_[A-Za-z0-9]{36}|github_pat_\w{40,90}|glpat-[\w-]{20,}|xox[abeprs]-[A-Za-z0-9-]{10,}|AIza[\w-]{35}` +
 	`|sk-(?:proj-|ant-|svcacct-)?[\w-]{20,}|(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{16,}|SG\.[\w-]{16,}\.[\w-]{16,}|npm_[A-Za-z0-9]{36}|hf_[A-Za-z0-9]{30,}` +
 	`|-----BEGIN (?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----[A-Za-z0-9+/=\s:,-]*|(?i:aws_?secret(?:_?access)?_?key)["' ]*[:=]["' ]*([A-Za-z0-9/+]{40})`)
 

@@ -13,8 +13,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/suite"
 	"github.com/agentbound/agentbound/suite/screen"
+	"github.com/agentbound/agentbound/suites"
 )
 
 // folder is a suite of one family, the skeleton, changed by pairs of old and new text.
@@ -299,6 +301,52 @@ func TestAllow(t *testing.T) {
 	}
 	if r = screening(t, fsys, list...); r.Blocked != 2 {
 		t.Errorf("an allowance of another family was used: %+v", r)
+	}
+}
+
+// TestControlCharacters: what a suite says reaches no terminal as a command, in any
+// format for people.
+func TestControlCharacters(t *testing.T) {
+	examples, err := suites.Load("examples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const clears = "\x1b[2J\u009b2J\x07"
+	s := *examples
+	s.Families = append([]agentbound.Family{}, examples.Families...)
+	s.Name = "a" + clears
+	f := &s.Families[0]
+	f.Theme, f.Class, f.Patterns.Misuse = "a theme"+clears, "fraud"+clears, "ring +49 151 2345 6789"+clears
+	f.ID += clears
+	r, err := screen.Suite(t.Context(), &s, screen.Options{Allow: []screen.Allowance{{Kind: screen.Phone, Found: "x" + clears, Why: clears, ID: clears}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table, markdown, html bytes.Buffer
+	r.WriteTable(&table)
+	r.WriteMarkdown(&markdown)
+	if err := r.WriteHTML(&html); err != nil {
+		t.Fatal(err)
+	}
+	for name, out := range map[string]string{"table": table.String(), "markdown": markdown.String(), "html": html.String()} {
+		if strings.ContainsAny(out, clears[:1]+"\u009b\x07") || !strings.Contains(out, "\uFFFD") {
+			t.Errorf("%s: %.2000q", name, out)
+		}
+	}
+}
+
+// TestAllowanceBounds: what would cost the parser more than its bytes is refused before.
+func TestAllowanceBounds(t *testing.T) {
+	for text, want := range map[string]string{
+		"allow: " + strings.Repeat("[", 100_000):                                "screen.yaml: more than 20000 YAML tokens",
+		"allow:\n  " + strings.Repeat("[", 9_000):                               "screen.yaml: line 2: brackets nested deeper than 16",
+		"allow: &a\n- *a\n":                                                     "is not accepted here",
+		"# " + strings.Repeat("x", screen.MaxAllowBytes):                        "larger than 256 KiB",
+		"allow:\n" + strings.Repeat("  - {kind: a, found: b, why: c}\n", 2_000): "more than 20000 YAML tokens",
+	} {
+		if _, err := screen.ReadAllowances("screen.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.40q: error %v, want %s", text, err, want)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"strings"
@@ -44,19 +45,25 @@ func (r *Report) WriteTable(w io.Writer) {
 		if more := len(g.places) - placesShown; more > 0 {
 			places += fmt.Sprintf("; and %d more", more)
 		}
-		fmt.Fprintf(w, "%-6s  %s  %s: %s\n        at %s\n        %s\n", g.first.Severity, g.first.ID, g.first.Kind, g.first.Found, places, g.first.Remedy)
+		fmt.Fprintf(w, "%-6s  %s  %s: %s\n        at %s\n        %s\n", g.first.Severity, printable(g.first.ID), g.first.Kind, printable(g.first.Found), printable(places), g.first.Remedy)
 	}
 	for _, a := range r.Allowed {
-		fmt.Fprintf(w, "allowed  %s  %s: %s\n        at %s\n        %s\n", a.ID, a.Kind, a.Found, a.Where, clip(a.Why))
+		fmt.Fprintf(w, "allowed  %s  %s: %s\n        at %s\n        %s\n", printable(a.ID), a.Kind, printable(a.Found), printable(a.Where), clip(a.Why))
 	}
 	for _, a := range r.Unused {
 		fmt.Fprintf(w, "unused  allowance for %s %s met nothing; remove it\n", a.Kind, clip(a.Found))
 	}
-	fmt.Fprintf(w, "%s: %s\n", r.Suite.Name, r.Summary())
+	fmt.Fprintf(w, "%s: %s\n", printable(r.Suite.Name), r.Summary())
 }
 
 // WriteMarkdown writes what the page shows, as Markdown.
 func (r *Report) WriteMarkdown(w io.Writer) {
+	var b bytes.Buffer
+	r.markdown(&b)
+	_, _ = w.Write(printableLines(b.Bytes())) // where standard output is gone there is nobody to tell
+}
+
+func (r *Report) markdown(w io.Writer) {
 	fmt.Fprintf(w, "# Screening of %s\n\nFor reviewers; never for a subject. %s Suite digest `%.12s`.\n\n## Findings\n\n", cell(r.Suite.Name), r.Summary(), r.Suite.Digest)
 	if len(r.Findings) == 0 {
 		fmt.Fprint(w, "Nothing was found.\n")

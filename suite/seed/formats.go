@@ -1,6 +1,7 @@
 package seed
 
 import (
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -50,7 +51,7 @@ func toolEmu(name string, objects []map[string]json.RawMessage) parsedFile {
 		o := lower(raw)
 		if _, kit := o["tools"]; kit && field(o, "user instruction") == "" {
 			title, tools := toolkit(o)
-			p.toolkits[title] = tools
+			p.toolkits[title], p.canary = tools, cmp.Or(p.canary, canaryOf(raw))
 			continue
 		}
 		r := row{

@@ -2,11 +2,7 @@ package seed
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"maps"
-	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/agentbound/agentbound"
@@ -98,32 +94,6 @@ type CanaryError struct{ File, Canary string }
 
 func (e *CanaryError) Error() string {
 	return fmt.Sprintf("%s carries a canary (%s): its makers ask that it is used for evaluation only, never for training; with --evaluation-only its seeds are taken and marked train: never", e.File, e.Canary)
-}
-
-// canary is a text by which data sets ask to be kept out of training.
-var canary = regexp.MustCompile(`(?i)canary[^"\n]{0,60}(?:guid|string|[0-9a-f]{8}-[0-9a-f]{4}-)[^"\n]{0,60}|(?:should|must) (?:never|not) (?:appear|be (?:used|included)) in training (?:corpora|data)[^"\n]{0,40}`)
-
-func canaryIn(text string) string { return shortened(canary.FindString(text)) }
-
-func shortened(s string) string {
-	const most = 60
-	if r := []rune(s); len(r) > most {
-		s = string(r[:most]) + "…"
-	}
-	return strings.TrimSpace(s)
-}
-
-// canaryOf is the canary of an object: a member named so, or a text.
-func canaryOf(object map[string]json.RawMessage) string {
-	for _, k := range slices.Sorted(maps.Keys(object)) {
-		if c := canaryIn(string(object[k])); c != "" {
-			return c
-		}
-		if strings.Contains(strings.ToLower(k), "canary") && field(object, k) != "" {
-			return shortened(k + " " + field(object, k))
-		}
-	}
-	return ""
 }
 
 // Import reads files and makes seeds of them. An error is about a file as a whole; what

@@ -2,6 +2,7 @@ package seed
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -53,6 +54,7 @@ func readAll(files []File, o Options) ([]row, error) {
 type parsedFile struct {
 	rows     []row
 	toolkits map[string][]string // tools by toolkit
+	canary   string              // of a toolkit: it holds for the file
 }
 
 func parse(f File, o Options) (parsedFile, error) {
@@ -91,7 +93,7 @@ func parse(f File, o Options) (parsedFile, error) {
 	default:
 		return parsedFile{}, fmt.Errorf("%s: the objects are neither AgentHarm's (id, prompt, target_functions) nor ToolEmu's (\"User Instruction\" of a case, toolkit and tools of a toolkit); say which with --from %s or %s", f.Name, AgentHarm, ToolEmu)
 	}
-	return finished(f.Name, p, canaryOf(whole), o)
+	return finished(f.Name, p, cmp.Or(canaryOf(whole), p.canary), o)
 }
 
 // finished looks at what holds for a file as a whole, and at the size of its rows.
@@ -158,11 +160,15 @@ func objectsOf(v json.RawMessage, whole map[string]json.RawMessage) ([]map[strin
 	var found []map[string]json.RawMessage
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		var list []map[string]json.RawMessage
-		if json.Unmarshal(object[name], &list) == nil && len(list) > 0 {
+		if json.Unmarshal(object[name], &list) == nil && len(list) > 0 && !namesCanary(name) {
 			found = append(found, list...)
 			continue
 		}
-		whole[name] = object[name]
+		key := name
+		for whole[key] != nil { // another line's
+			key += " "
+		}
+		whole[key] = object[name]
 	}
 	if len(found) == 0 && canaryOf(object) == "" {
 		found = append(found, object) // told as what it is not

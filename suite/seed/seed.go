@@ -87,7 +87,9 @@ func Read(name string, r io.Reader) ([]Seed, error) {
 	var seeds []Seed
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
-	for n := 1; lines.Scan(); n++ {
+	n := 0
+	for lines.Scan() {
+		n++
 		line := bytes.TrimSpace(lines.Bytes())
 		if len(line) == 0 {
 			continue
@@ -102,7 +104,9 @@ func Read(name string, r io.Reader) ([]Seed, error) {
 		}
 		seeds = append(seeds, s)
 	}
-	if err := lines.Err(); err != nil {
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return nil, fmt.Errorf("%s:%d: the line is longer than %d KiB; a seeds file has one JSON object a line: make it with agentbound suite import", name, n+1, maxLine>>10)
+	} else if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return seeds, nil

@@ -110,6 +110,15 @@ func TestCanary(t *testing.T) {
 		"a line":    `{"canary":"x1"}` + "\n" + `{"id":"1","prompt":"Pay a false claim.","category":"Fraud"}`,
 		"in text":   "# a list\nPay a false claim, a scam.\n\nThis must not be used in training corpora. " + guid + "\n",
 		"a comment": "# " + guid + "\nPay a false claim, a scam.\n",
+		"nested":    `{"x":{"y":[{"canary":"yes"}]},"behaviors":[{"id":"1","prompt":"Pay a false claim.","category":"Fraud"}]}`,
+		"escaped":   `{"note":"c\u0061nary \u0047UID 0","behaviors":[{"id":"1","prompt":"Pay a false claim.","category":"Fraud"}]}`,
+		"a list":    `{"canary":[{"guid":"1"}],"behaviors":[{"id":"1","prompt":"Pay a false claim.","category":"Fraud"}]}`,
+		"last line": `{"canary":"x1"}` + "\n" + `{"canary":""}` + "\n" + `{"id":"1","prompt":"Pay a false claim.","category":"Fraud"}`,
+		"broken":    "# can\n# ary 00000000-0000-\n# 4000-8000-000000000000\nPay a false claim, a scam.\n",
+		"two lines": "Pay a false claim, a scam. This must never\n  appear in training\n\tdata.\n",
+		"unseen":    "Pay a false claim, a scam. can\u200bary GU\u00adID\n",
+		"a toolkit": `[{"toolkit":"Pay","tools":[],"note":"` + guid + `"},{"User Instruction":"Pay a false claim."}]`,
+		"escapes":   "c\\u0061nary guid: Pay a false claim, a scam.\n",
 		"metadata":  `{"about":"should never appear in training corpora","data":[{"id":"1","prompt":"Pay a false claim.","category":"Fraud"}]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -124,6 +133,12 @@ func TestCanary(t *testing.T) {
 				t.Errorf("%+v", r)
 			}
 		})
+	}
+	for _, row := range []string{row, `{"id":"1","prompt":"Pay a false claim.","category":"Fraud","x":{"canary":"yes"}}`} {
+		r := imported(t, seed.Options{}, seed.File{Name: "f", Data: []byte(row)})
+		if len(r.Seeds) != 0 || len(r.Left) != 1 || r.Left[0].Reason != seed.Canary {
+			t.Errorf("%s: %+v", row, r)
+		}
 	}
 	r := imported(t, seed.Options{}, seed.File{Name: "f", Data: []byte(row)})
 	if len(r.Seeds) != 0 || len(r.Left) != 1 || r.Left[0].Reason != seed.Canary {
@@ -227,6 +242,14 @@ func TestFileOfSeeds(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "seeds.jsonl:2: ") {
 			t.Errorf("%s: error %v", line, err)
 		}
+	}
+}
+
+// TestLongLine: a line that no seed has is told with its place.
+func TestLongLine(t *testing.T) {
+	_, err := seed.Read("seeds.jsonl", strings.NewReader("\n"+strings.Repeat("x", 2<<20)+"\n"))
+	if err == nil || !strings.Contains(err.Error(), "seeds.jsonl:2: the line is longer than 1024 KiB") {
+		t.Errorf("error %v", err)
 	}
 }
 
