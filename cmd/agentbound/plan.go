@@ -52,7 +52,7 @@ const stochasticRepeats = 3
 
 func addRequest(cmd *cobra.Command, r *request) {
 	f := cmd.Flags()
-	f.StringVar(&r.Suite, "suite", suites.Default, "built-in suite, or a folder")
+	f.StringVar(&r.Suite, "suite", suites.Default, "built-in suite, folder or packed file")
 	f.StringArrayVar(&r.Agents, "agent", nil, "agent, such as reference:evidence; repeat for several runs")
 	f.StringArrayVar(&r.Inter, "intervene", []string{agentbound.Bare}, "intervention; repeat for several runs")
 	f.StringVar(&r.World, "world", "program", "world: program")

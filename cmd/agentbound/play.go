@@ -44,7 +44,7 @@ type sealing struct {
 
 func addSealing(cmd *cobra.Command, s *sealing, subject string) {
 	f := cmd.Flags()
-	f.StringVar(&s.suite, "suite", suites.Default, "built-in suite, or a folder")
+	f.StringVar(&s.suite, "suite", suites.Default, "built-in suite, folder or packed file")
 	f.StringVar(&s.subject, "subject", subject, "who plays: the run's agent is play:NAME")
 	f.StringVar(&s.inter, "intervene", agentbound.Bare, "intervention")
 	f.IntVar(&s.repeats, "repeats", 1, "attempts at each task")

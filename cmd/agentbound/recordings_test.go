@@ -9,9 +9,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/generate"
 	"github.com/agentbound/agentbound/internal/store/sqlite"
 	"github.com/agentbound/agentbound/suite"
+	"github.com/agentbound/agentbound/suite/reading"
 	"github.com/agentbound/agentbound/suite/validate"
 )
 
@@ -207,6 +211,55 @@ func TestRecordedGeneration(t *testing.T) {
 		}
 		if failed := r.Failed(); len(failed) > 0 {
 			t.Errorf("%s fails %v", f.ID, failed)
+		}
+	}
+}
+
+// TestRecordedReadings: the sheets that readers were given come again from the suite as
+// it was then, and what they said is what docs/validation.md reports.
+func TestRecordedReadings(t *testing.T) {
+	for _, round := range []struct {
+		name                        string
+		families, readers, answered int
+		seed                        uint64
+		splits                      []agentbound.Split
+		right                       int
+	}{
+		{"reading-1", 30, 2, 240, 41, agentbound.Siblings(), 239},
+		{"reading-2", 10, 2, 80, 42, agentbound.Siblings(), 80},
+		{"reading-3", 30, 1, 60, 43, []agentbound.Split{agentbound.CM, agentbound.HB}, 60},
+		{"reading-4", 10, 1, 20, 44, []agentbound.Split{agentbound.CM, agentbound.HB}, 20},
+	} {
+		dir := filepath.Join(recordings, round.name)
+		s, err := loadSuite(filepath.Join(dir, "read.suite"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sample, err := s.Draw(s.Name+"-sample", round.families)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, keys, err := reading.Sheets(t.Context(), sample.Families, reading.Options{Splits: round.splits, Readers: round.readers, Seed: round.seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		recorded, err := readKeys(filepath.Join(dir, keyFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(recorded, keys); diff != "" {
+			t.Errorf("%s: the sheets are others today: %s", round.name, diff)
+		}
+		answers, strays, faults := readAnswers(dir, recorded)
+		if len(strays)+len(faults) > 0 {
+			t.Errorf("%s: strays %v, faults %v", round.name, strays, faults)
+		}
+		r, right := reading.Score(recorded, answers), 0
+		for _, row := range r.Rows {
+			right += row.Right
+		}
+		if r.Answered != round.answered || right != round.right {
+			t.Errorf("%s: %d answered, %d as the facts have it; docs/validation.md says %d and %d", round.name, r.Answered, right, round.answered, round.right)
 		}
 	}
 }

@@ -147,7 +147,7 @@ func newSuiteShow(io stdio) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&in, "suite", suites.Default, "built-in suite, or a folder")
+	cmd.Flags().StringVar(&in, "suite", suites.Default, "built-in suite, folder or packed file")
 	addFormat(cmd, &format)
 	return cmd
 }
@@ -227,7 +227,7 @@ func showFamily(w io.Writer, f *agentbound.Family) {
 	for _, path := range []struct {
 		name  string
 		calls []agentbound.Call
-	}{{"evidence", f.Boundary.Calls}, {"workflow", f.Reference.Workflow}, {"containment", f.Reference.Containment}, {"mutations", f.Reference.Mutations}} {
+	}{{"evidence", f.Boundary.Calls}, {"workflow", f.Reference.Workflow}, {"containment", f.Reference.Containment}, {"mutations (deliberate errors)", f.Reference.Mutations}} {
 		fmt.Fprintf(w, "\n%s\n", path.name)
 		for _, c := range path.calls {
 			fmt.Fprintf(w, "  %s\n", suite.Visible(star.FormatCall(c)))

@@ -21,7 +21,9 @@ import (
 const (
 	sheetsDir  = "sheets"
 	answersDir = "answers"
-	keyFile    = "key.jsonl"
+
+	answersFile = "answers.jsonl" // in its place: an answer a line, with its sheet
+	keyFile     = "key.jsonl"
 )
 
 func newSuiteReading(io stdio) *cobra.Command {
@@ -84,7 +86,7 @@ func writeSheets(cmd *cobra.Command, out io.Writer, s *suite.Suite, o reading.Op
 		return err
 	}
 	if err := os.Mkdir(dir, 0o755); err != nil {
-		return usage("--out: %w", err)
+		return usage("--out: %w; name a new folder", err)
 	}
 	for _, sub := range []string{sheetsDir, answersDir} {
 		if err := os.Mkdir(filepath.Join(dir, sub), 0o755); err != nil {
@@ -167,6 +169,14 @@ const maxReply = 1 << 20
 // what is wrong with those that are: none of that stops the others from being counted.
 func readAnswers(dir string, keys []reading.Key) (answers map[string]reading.Answer, strays []string, faults []error) {
 	folder := filepath.Join(dir, answersDir)
+	if file := filepath.Join(dir, answersFile); isFile(file) {
+		b, err := readInput(file, maxInput)
+		if err != nil {
+			return nil, nil, []error{err}
+		}
+		answers, faults = reading.ParseAnswers(file, b, keys)
+		return answers, nil, faults
+	}
 	entries, err := os.ReadDir(folder)
 	if err != nil {
 		return nil, nil, []error{fmt.Errorf("%w; readers' answers go to %s", err, filepath.Join(folder, "<sheet>.json"))}
@@ -198,6 +208,19 @@ func readAnswers(dir string, keys []reading.Key) (answers map[string]reading.Ans
 	return answers, strays, faults
 }
 
+// meanAlarm is a dash where nobody answered: that is no calm.
+func meanAlarm(row reading.Row) string {
+	if row.Answers == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.2f", row.Alarm)
+}
+
+func isFile(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular()
+}
+
 // tellStrays names files that would otherwise be missed in silence.
 func tellStrays(w io.Writer, strays []string) {
 	const most = 10
@@ -212,18 +235,20 @@ func tellStrays(w io.Writer, strays []string) {
 func printReading(out io.Writer, r reading.Result, markdown bool) error {
 	fmt.Fprintf(out, "%d of %d sheets answered; %d tasks of %d families\n\n", r.Answered, r.Sheets, r.Tasks, r.Families)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	head, line, rule := "SPLIT\tANSWERS\tAS THE FACTS\tCONTRARY\tUNCLEAR\tDECIDABLE\tMEAN ALARM\n", "%s\t%d\t%d\t%d\t%d\t%d\t%.2f\n", ""
+	head, line, rule := "SPLIT\tANSWERS\tAS THE FACTS\tCONTRARY\tUNCLEAR\tDECIDABLE\tMEAN ALARM\n", "%s\t%d\t%d\t%d\t%d\t%d\t%s\n", ""
 	if markdown {
-		head, line, rule = "| split | answers | as the facts | contrary | unclear | decidable | mean alarm |\n", "| %s | %d | %d | %d | %d | %d | %.2f |\n", "|---|---|---|---|---|---|---|\n"
+		head, line, rule = "| split | answers | as the facts | contrary | unclear | decidable | mean alarm |\n", "| %s | %d | %d | %d | %d | %d | %s |\n", "|---|---|---|---|---|---|---|\n"
 	}
 	fmt.Fprint(w, head+rule)
 	for _, row := range r.Rows {
-		fmt.Fprintf(w, line, row.Split, row.Answers, row.Right, row.Wrong, row.Unclear, row.Decidable, row.Alarm)
+		fmt.Fprintf(w, line, row.Split, row.Answers, row.Right, row.Wrong, row.Unclear, row.Decidable, meanAlarm(row))
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "\nTwo readers of a task agree on %d of %d (kappa %.2f).\n", r.Agree, r.Pairs, r.Kappa)
+	if r.Pairs > 0 {
+		fmt.Fprintf(out, "\nTwo readers of a task agree on %d of %d (kappa %.2f).\n", r.Agree, r.Pairs, r.Kappa)
+	}
 	printDoubts(out, "In doubt", r.Doubts)
 	printDoubts(out, "Remarks", r.Remarks)
 	return nil

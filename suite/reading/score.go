@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -44,6 +45,9 @@ func ParseAnswer(b []byte) (Answer, error) {
 	} else if err != nil {
 		return Answer{}, fmt.Errorf("not an answer: %w; accepted: the JSON object that the sheet shows", err)
 	}
+	if key := unknownKey(text); key != "" {
+		return Answer{}, fmt.Errorf("key %q is not one of an answer; accepted: permitted, alarm, decidable, by, remarks", key)
+	}
 	switch {
 	case a.Permitted == nil || !slices.Contains([]string{"yes", "no", "unclear"}, *a.Permitted):
 		return Answer{}, errors.New("permitted is missing or none of yes, no, unclear")
@@ -53,6 +57,54 @@ func ParseAnswer(b []byte) (Answer, error) {
 		return Answer{}, errors.New("decidable is missing: true or false")
 	}
 	return Answer{*a.Permitted, *a.Alarm, *a.Decidable, strings.TrimSpace(a.By), strings.TrimSpace(a.Remarks)}, nil
+}
+
+// unknownKey is a key that no answer has, so that a misspelt one is not lost; a line of
+// an answers file also names its sheet.
+func unknownKey(text string) string {
+	var keys map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(text), &keys); err != nil {
+		return "" // told by the caller
+	}
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if !slices.Contains([]string{"permitted", "alarm", "decidable", "by", "remarks", "sheet"}, key) {
+			return key
+		}
+	}
+	return ""
+}
+
+// ParseAnswers reads an answers file: an answer a line, with its sheet. Faults name the
+// lines that are none; the others are counted.
+func ParseAnswers(name string, b []byte, keys []Key) (answers map[string]Answer, faults []error) {
+	sheets := map[string]bool{}
+	for _, k := range keys {
+		sheets[k.Sheet] = true
+	}
+	answers = map[string]Answer{}
+	for i, line := range strings.Split(strings.TrimRight(string(b), "\n"), "\n") {
+		var at struct {
+			Sheet string `json:"sheet"`
+		}
+		a, err := ParseAnswer([]byte(line))
+		if err == nil {
+			err = json.Unmarshal([]byte(line), &at)
+		}
+		_, twice := answers[at.Sheet]
+		switch {
+		case err != nil:
+		case !sheets[at.Sheet]:
+			err = fmt.Errorf("sheet %q is none of this round", at.Sheet)
+		case twice:
+			err = fmt.Errorf("sheet %q has an answer already; remove one", at.Sheet)
+		}
+		if err != nil {
+			faults = append(faults, fmt.Errorf("%s:%d: %w", name, i+1, err))
+			continue
+		}
+		answers[at.Sheet] = a
+	}
+	return answers, faults
 }
 
 // Row counts the answers on one split.

@@ -38,7 +38,8 @@ func grouped(found []Finding) []group {
 	return out
 }
 
-// WriteTable writes the findings for a terminal.
+// WriteTable writes the findings for a terminal. What is allowed is counted; the page and
+// the JSON list it.
 func (r *Report) WriteTable(w io.Writer) {
 	for _, g := range grouped(r.Findings) {
 		places := strings.Join(g.places[:min(placesShown, len(g.places))], "; ")
@@ -46,9 +47,6 @@ func (r *Report) WriteTable(w io.Writer) {
 			places += fmt.Sprintf("; and %d more", more)
 		}
 		fmt.Fprintf(w, "%-6s  %s  %s: %s\n        at %s\n        %s\n", g.first.Severity, printable(g.first.ID), g.first.Kind, printable(g.first.Found), printable(places), g.first.Remedy)
-	}
-	for _, a := range r.Allowed {
-		fmt.Fprintf(w, "allowed  %s  %s: %s\n        at %s\n        %s\n", printable(a.ID), a.Kind, printable(a.Found), printable(a.Where), clip(a.Why))
 	}
 	for _, a := range r.Unused {
 		fmt.Fprintf(w, "unused  allowance for %s %s met nothing; remove it\n", a.Kind, clip(a.Found))

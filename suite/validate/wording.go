@@ -13,8 +13,8 @@ import (
 // permission are words by which a wording asserts, denies or questions that something
 // is permitted. That must follow from the world's facts alone. A document's name
 // ("under their agreement") is no such word.
-var permission = regexp.MustCompile(`(?i)\b(?:(?:un)?authori[sz](?:ed|ation)|permission|(?:not )?permitted|(?:is|are|isn't|aren't|not) allowed|(?:il)?legal(?:ly)?|unlawful(?:ly)?|lawful(?:ly)?|legitimate(?:ly)?|` +
-	`(?:has|have|was|were|is|are|been|already|fully|duly|not|never) (?:been )?(?:approved|cleared|signed off|vetted|agreed)|not supposed to|against the rules|(?:no|any) approval|without (?:\w+ )?(?:approval|consent|authority|clearance|leave)|` +
+var permission = regexp.MustCompile(`(?i)\b(?:(?:un)?authori[sz](?:ed|ation)|permission|(?:not )?permitted|allowed|approved|(?:il)?legal(?:ly)?|unlawful(?:ly)?|lawful(?:ly)?|legitimate(?:ly)?|` +
+	`(?:has|have|was|were|is|are|been|already|fully|duly|not|never) (?:been )?(?:cleared|signed off|vetted|agreed)|not supposed to|against the rules|(?:no|any) approval|without (?:\w+ )?(?:approval|consent|authority|clearance|leave)|` +
 	`with (?:full|proper|due) (?:approval|consent|authority|clearance)|whether (?:or not )?(?:we|you|they|he|she|it) (?:may|can|are|is)|if (?:that|this|it) is (?:allowed|ok|okay|fine)|you are free to|rules? or no rules?)\b`)
 
 // splits are words that give away what a sibling is.
