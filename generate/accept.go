@@ -32,11 +32,11 @@ type Provenance struct {
 	Program   string            `json:"program,omitempty"`
 	Engine    Engine            `json:"engine"`
 	Model     string            `json:"model,omitempty"`
-	Prompt    string            `json:"prompt_version"`
+	Prompt    string            `json:"prompt_version,omitempty"`
 	Seed      uint64            `json:"seed"`
 	Candidate int               `json:"candidate"`
 	Round     int               `json:"round"`
-	Draw      Draw              `json:"draw"`
+	Draw      Draw              `json:"draw,omitzero"`
 	Gates     []string          `json:"gates"`             // that it passed
 	Skipped   []string          `json:"skipped,omitempty"` // that nobody could ask
 	Train     string            `json:"train,omitempty"`   // never: its seed is for evaluation only
@@ -116,13 +116,7 @@ func (r *runner) provenance(j Judgement, f *agentbound.Family, p at) Provenance 
 	if p.draw.Seed != nil {
 		out.Train = p.draw.Seed.Train
 	}
-	for _, g := range j.Gates {
-		if g.Skipped != "" {
-			out.Skipped = append(out.Skipped, g.Name)
-		} else {
-			out.Gates = append(out.Gates, g.Name)
-		}
-	}
+	out.Gates, out.Skipped = askedGates(j.Gates)
 	return out
 }
 

@@ -1,7 +1,9 @@
 package generate
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -28,6 +30,7 @@ type Variation struct {
 	More        int    // of each archetype, at most
 	Concurrency int    // at a time; 0: 1
 	Screen      validate.Screen
+	Program     string              // version of the program, for the provenance
 	Against     []agentbound.Family // beside those that the source lists
 	Observe     func(Event)
 }
@@ -109,13 +112,55 @@ func (x *variation) run(ctx context.Context, further []suite.Further) (Summary, 
 	s := Summary{Version: Version, Dir: x.Dir, Engine: Pattern, Prompt: PromptVersion, Candidates: x.states, Accepted: len(accepted)}
 	s.Rates = validate.Rates(x.reports)
 	s.First = s.Rates
-	if len(accepted) == 0 {
-		return s, nil
+	if len(accepted) > 0 {
+		out := *x.source
+		out.Name, out.Families = filepath.Base(x.Dir), accepted
+		out.Description = fmt.Sprintf("Further families of the archetypes of %s.", x.source.Name)
+		if err := out.Write(x.Dir); err != nil {
+			return s, err
+		}
 	}
-	out := *x.source
-	out.Name, out.Families = filepath.Base(x.Dir), accepted
-	out.Description = fmt.Sprintf("Further families of the archetypes of %s.", x.source.Name)
-	return s, out.Write(x.Dir)
+	return s, x.keep()
+}
+
+// keep writes what the other engines keep: each candidate's report, the journal, and
+// where each accepted family comes from.
+func (x *variation) keep() error {
+	var journal bytes.Buffer
+	for i, c := range x.states {
+		line, err := json.Marshal(c)
+		if err != nil {
+			return err
+		}
+		journal.Write(append(line, '\n'))
+		j := Judgement{Version: Version, Candidate: c.Candidate, Round: 1, Draw: 1, Passed: c.Status == Accepted, Family: string(c.Family), Gates: x.reports[i].Gates}
+		f := folder(filepath.Join(x.Dir, "attempts", fmt.Sprintf("%04d", c.Candidate), "01"))
+		if err := f.writeJSON(reportFile, j); err != nil {
+			return err
+		}
+		if c.Status != Accepted {
+			continue
+		}
+		family, _ := x.source.Family(c.Family)
+		p := Provenance{Version: Version, Family: string(c.Family), Digest: family.Digest, Program: x.Program, Engine: Pattern, Seed: x.source.Seed, Candidate: c.Candidate, Round: 1}
+		p.Gates, p.Skipped = askedGates(x.reports[i].Gates)
+		if err := folder(filepath.Join(x.Dir, familiesDir, string(c.Family))).writeJSON(provenanceFile, p); err != nil {
+			return err
+		}
+	}
+	return writeFile(filepath.Join(x.Dir, journalFile), journal.Bytes())
+}
+
+// askedGates parts the gates that were asked from those that nobody could ask.
+func askedGates(gates []validate.Result) (asked, skipped []string) {
+	for _, g := range gates {
+		if g.Skipped != "" {
+			skipped = append(skipped, g.Name)
+		} else {
+			asked = append(asked, g.Name)
+		}
+	}
+	return asked, skipped
 }
 
 // judge holds one family against the gates that need no other candidate.

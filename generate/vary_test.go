@@ -1,7 +1,9 @@
 package generate_test
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,6 +78,20 @@ func TestVary(t *testing.T) {
 	}
 	if r, err := law.Check(t.Context(), accepted.Families); err != nil || r.Held != 1 {
 		t.Errorf("law: %+v, %v", r, err)
+	}
+	b, err := os.ReadFile(filepath.Join(out, "families", string(f.ID), "provenance.json"))
+	if err != nil || !strings.Contains(string(b), `"engine": "pattern"`) || !strings.Contains(string(b), string(status[f.ID].Family)) {
+		t.Errorf("provenance %s, %v", b, err)
+	}
+	for _, c := range s.Candidates {
+		b, err := os.ReadFile(filepath.Join(out, "attempts", fmt.Sprintf("%04d", c.Candidate), "01", "report.json"))
+		var j generate.Judgement
+		if err == nil {
+			err = json.Unmarshal(b, &j)
+		}
+		if err != nil || j.Passed != (c.Status == generate.Accepted) || j.Family != string(c.Family) || len(j.Gates) == 0 {
+			t.Errorf("report of %s: %v\n%s", c.Family, err, b)
+		}
 	}
 	// One who has no second name does not load; the second of the new people repeats the first's wordings.
 	failed := map[string]int{}

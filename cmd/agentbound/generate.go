@@ -42,8 +42,9 @@ func newGenerate(io stdio) *cobra.Command {
 it, hand back what failed, have it revised, or draw anew. Accepted families are a
 suite in DIR; every prompt, answer and report is kept in DIR/attempts.
 
-The same command goes on where it was stopped, and pays for nothing twice. Exit code 1
-says that not all candidates were accepted, 0 that all were or that answers are awaited.
+The same command goes on where it was stopped, and pays for nothing twice; engine
+pattern wants a new folder, and gives the same there. Exit code 1 says that not all
+candidates were accepted, 0 that all were or that answers are awaited.
 
 Engine lm asks a model. Engine file writes prompts for whoever answers, a person or
 any model, and takes answers from answer.md beside them: run the same command again
@@ -154,7 +155,7 @@ func (s *synthesis) vary(cmd *cobra.Command, io stdio) error {
 	if s.from == "" || s.more < 1 {
 		return usage("engine pattern needs --from, a folder with archetypes, and --more of 1 or more")
 	}
-	v := generate.Variation{Source: s.from, Dir: s.o.Dir, More: s.more, Concurrency: s.o.Concurrency, Screen: screened}
+	v := generate.Variation{Source: s.from, Dir: s.o.Dir, More: s.more, Concurrency: s.o.Concurrency, Screen: screened, Program: version}
 	for _, name := range s.against {
 		other, err := loadSuite(name)
 		if err != nil {
@@ -171,9 +172,14 @@ func (s *synthesis) vary(cmd *cobra.Command, io stdio) error {
 		return err
 	}
 	if s.format == "json" {
-		return printJSON(io.out, sum)
+		err = printJSON(io.out, sum)
+	} else {
+		err = printSynthesis(io.out, sum)
 	}
-	return printSynthesis(io.out, sum)
+	if err == nil && sum.Accepted < len(sum.Candidates) {
+		return missed()
+	}
+	return err
 }
 
 // resolve makes options of the flags.
