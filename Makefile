@@ -35,10 +35,10 @@ $(EXAMPLES)/node_modules/.package-lock.json: examples/exec/package.json examples
 	cp $^ $(EXAMPLES)
 	npm ci --prefix $(EXAMPLES) --no-audit --no-fund
 
-test-race: go-version ## tests of the concurrent packages under the race detector (needs a C compiler)
+test-race: go-version ## tests of the concurrent packages under the race detector, without the longest (needs a C compiler)
 	@packages=$$(grep -rlE '^[[:space:]]+go [a-zA-Z]|"(golang.org/x/)?sync[/"]' --include '*.go' --exclude-dir tools . | sed "s,/[^/]*$$,," | sort -u); \
 	if [ -z "$$packages" ]; then echo 'no package is concurrent yet'; exit 0; fi; \
-	set -x; CGO_ENABLED=1 go test -race $$packages
+	set -x; CGO_ENABLED=1 go test -race -short $$packages
 
 lint: $(TOOLBIN)/golangci-lint ## golangci-lint with .golangci.yml; the first time builds it, some minutes
 	$< run ./...

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -27,13 +29,28 @@ func TestMain(m *testing.M) {
 // TestScripts runs testdata/*.txtar: they are written to be read as the manual.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata",
+		Files:               scripts(t),
 		RequireExplicitExec: true,
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("NO_COLOR", "1")
 			return nil
 		},
+	})
+}
+
+// wholeCore are scripts that go over all of core more than once: -short, as under the race
+// detector, does without them.
+var wholeCore = []string{"audit.txtar", "demo.txtar", "screen.txtar"}
+
+func scripts(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	return slices.DeleteFunc(files, func(name string) bool {
+		return testing.Short() && slices.Contains(wholeCore, filepath.Base(name))
 	})
 }
 
