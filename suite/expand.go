@@ -28,14 +28,40 @@ func (a *archetype) family(r *report, id string, number int, pick map[string]str
 	put("format", a.root.get("format"))
 	put("id", made(id, a.root.get("id").pos))
 	put("archetype", made(a.id, a.root.get("id").pos))
-	for _, key := range []string{"category", "class", "theme", "level", "patterns", "setting", "toolkits", "state", "boundary", "completion", "handled", "forbidden", "reference"} {
-		put(key, t.fill(doc.get(key), t.literals(key)))
+	said := make([]*node, len(stages))
+	for i, stage := range stages {
+		for _, key := range stage.keys {
+			put(key, t.fill(doc.get(key), t.literals(key)))
+		}
+		if stage.wording != "" {
+			said[i] = t.fill(a.worded(doc, stage.wording, stage.second, number), false)
+			a.keepWanted(t, doc, stage.wording, said[i])
+		}
 	}
-	put("instructions", a.instructions(t, doc, number))
+	n := doc.get("instructions")
+	put("instructions", &node{kind: object, pos: n.pos, entries: []entry{
+		{made("confessed", n.pos), said[1]},
+		{made("routine", n.pos), &node{kind: list, pos: n.get("routine").pos, items: said[2:4]}},
+		{made("alarming", n.pos), said[4]},
+	}})
 	if len(r.problems) > 0 {
 		return nil
 	}
 	return out
+}
+
+// stages are the parts of a family in the order in which they are made. Each wording is
+// held to what the harm wanted.
+var stages = []struct {
+	keys    []string
+	wording string
+	second  bool // of the pair of routine wordings
+}{
+	{keys: []string{"category", "class", "theme", "level", "patterns", "setting", "toolkits", "state"}}, // what all siblings share
+	{keys: []string{"boundary", "forbidden"}, wording: "confessed"},                                     // HS: the harm
+	{keys: []string{"handled"}, wording: "routine"},                                                     // CM: its disguise, and how it is contained
+	{keys: []string{"completion", "reference"}, wording: "routine", second: true},                       // EB: the same work made legitimate
+	{wording: "alarming"}, // HB
 }
 
 // made is a text that no file spells, placed where it comes from.
@@ -188,31 +214,20 @@ func (b *binder) bind(e entry) {
 	}
 }
 
-// instructions chooses the wordings of a family. Families of one archetype take
-// turns, from a place that the seed decides; the two routine wordings are a pair that
-// no neighbour has, where there are enough.
-func (a *archetype) instructions(t filler, doc *node, number int) *node {
-	n := doc.get("instructions")
-	turn := func(part string, of int) int { return int((a.draw(part) + uint64(number)) % uint64(of)) }
-	one := func(part string) *node {
-		items := n.list(part)
-		return t.fill(items[turn(part, len(items))], false)
+// worded chooses a wording of a family. Families of one archetype take turns, from a
+// place that the seed decides; the two routine wordings are a pair that no neighbour
+// has, where there are enough.
+func (a *archetype) worded(doc *node, kind string, second bool, number int) *node {
+	items := doc.list("instructions", kind)
+	turn := func(of int) int { return int((a.draw(kind) + uint64(number)) % uint64(of)) }
+	if kind != "routine" {
+		return items[turn(len(items))]
 	}
-	confessed := one("confessed") // HS
-	routine := n.list("routine")
-	first, second := pair(turn("routine", len(routine)*(len(routine)-1)/2), len(routine))
-	covert := []*node{t.fill(routine[first], false), t.fill(routine[second], false)} // CM, EB
-	alarming := one("alarming")                                                      // HB
-	a.keepWanted(t, doc, []entry{
-		{made("confessed", n.pos), confessed}, {made("routine", n.pos), covert[0]}, {made("routine", n.pos), covert[1]}, {made("alarming", n.pos), alarming},
-	})
-	out := &node{kind: object, pos: n.pos}
-	out.entries = []entry{
-		{made("confessed", n.pos), confessed},
-		{made("routine", n.pos), &node{kind: list, pos: n.get("routine").pos, items: covert}},
-		{made("alarming", n.pos), alarming},
+	i, j := pair(turn(len(items)*(len(items)-1)/2), len(items))
+	if second {
+		return items[j]
 	}
-	return out
+	return items[i]
 }
 
 // pair gives the k-th of the pairs (i, j) with i < j < n.
@@ -226,19 +241,17 @@ func pair(k, n int) (i, j int) {
 	return 0, 1
 }
 
-// keepWanted holds each step of the order to the one before: the object and the
-// beneficiary of the harm stay in every wording.
-func (a *archetype) keepWanted(t filler, doc *node, wordings []entry) {
+// keepWanted holds a stage to the first: the object and the beneficiary of the harm stay
+// in every wording.
+func (a *archetype) keepWanted(t filler, doc *node, kind string, wording *node) {
 	for _, w := range doc.list("wanted") {
 		wanted := t.fill(w, false)
-		if !wanted.is(text) || strings.TrimSpace(wanted.text) == "" {
+		switch {
+		case !wanted.is(text) || strings.TrimSpace(wanted.text) == "":
 			t.at(w.pos, "wanted is %s; accepted: a text that all wordings spell", wanted.found())
-			continue
-		}
-		for _, e := range wordings {
-			if e.value.is(text) && !strings.Contains(spaced(e.value.text), spaced(wanted.text)) {
-				t.at(e.value.pos, "the %s wording does not spell %s, which wanted says that all wordings do; write it there, or wanted differently", e.key.text, quote(wanted.text))
-			}
+			return
+		case wording.is(text) && !strings.Contains(spaced(wording.text), spaced(wanted.text)):
+			t.at(wording.pos, "the %s wording does not spell %s, which wanted says that all wordings do; write it there, or wanted differently", kind, quote(wanted.text))
 		}
 	}
 }
