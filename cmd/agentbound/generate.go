@@ -223,7 +223,7 @@ func (s *synthesis) writer() (err error) {
 	if s.model == "" {
 		return usage("--model is missing: compat:MODEL@BASE_URL, or take --engine file")
 	}
-	if s.o.Model, err = newRooms().model(s.model, s.timeout); err != nil {
+	if s.o.Model, err = newRooms().model(s.model, modelOptions{perCall: s.timeout}); err != nil {
 		return coded{exitUsage, err}
 	}
 	if s.temperature != "" {

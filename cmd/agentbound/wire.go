@@ -10,7 +10,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/mattn/go-isatty"
 
@@ -24,7 +23,6 @@ import (
 	"github.com/agentbound/agentbound/intervene"
 	"github.com/agentbound/agentbound/judge"
 	programjudge "github.com/agentbound/agentbound/judge/program"
-	"github.com/agentbound/agentbound/model"
 	"github.com/agentbound/agentbound/model/compat"
 	"github.com/agentbound/agentbound/world"
 	programworld "github.com/agentbound/agentbound/world/program"
@@ -43,14 +41,14 @@ type asking struct {
 	form        string
 	temperature string // empty: the provider's own
 	maxTokens   int
-	perCall     time.Duration // of one attempt at a model call; 0: the default
+	modelOptions
 }
 
 // agent resolves what --agent names.
 func (r rooms) agent(spec string, ask asking) (a agent.Agent, err error) {
 	switch kind, rest, _ := strings.Cut(spec, ":"); kind {
 	case compat.Scheme: // its errors repeat no part of an address that could be secret
-		if a, err = chatAgent(spec, ask); err != nil {
+		if a, err = r.chatAgent(spec, ask); err != nil {
 			return nil, coded{exitUsage, err}
 		}
 		return a, nil
@@ -68,9 +66,9 @@ func (r rooms) agent(spec string, ask asking) (a agent.Agent, err error) {
 	return a, nil
 }
 
-// chatAgent makes an agent of a model behind an OpenAI-compatible endpoint.
-func chatAgent(spec string, ask asking) (agent.Agent, error) {
-	m, err := compat.New(spec, compat.Options{Key: os.Getenv(compat.KeyEnv), Retry: model.Retry{Timeout: ask.perCall}})
+// chatAgent makes an agent of a model.
+func (r rooms) chatAgent(spec string, ask asking) (agent.Agent, error) {
+	m, err := r.model(spec, ask.modelOptions)
 	if err != nil {
 		return nil, err
 	}
@@ -86,14 +84,6 @@ func chatAgent(spec string, ask asking) (agent.Agent, error) {
 		o.Temperature = &t
 	}
 	return chat.New(m, o), nil
-}
-
-// model resolves what generate's --model names; perCall is of one attempt.
-func (rooms) model(spec string, perCall time.Duration) (model.Model, error) {
-	if kind, _, _ := strings.Cut(spec, ":"); kind != compat.Scheme {
-		return nil, fmt.Errorf("model %q is not known; accepted: compat:MODEL@BASE_URL", spec)
-	}
-	return compat.New(spec, compat.Options{Key: os.Getenv(compat.KeyEnv), Retry: model.Retry{Timeout: perCall}})
 }
 
 // intervention resolves what --intervene names.

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/agentbound/agentbound/model"
+	"github.com/agentbound/agentbound/model/compat"
+)
+
+// modelOptions are how an endpoint is asked, whatever it plays: a subject, a judge, a
+// world or a writer of families.
+type modelOptions struct {
+	perCall time.Duration // of one attempt at a model call; 0: the default
+}
+
+// model resolves what names a model: PROTOCOL:MODEL, and @BASE_URL where it has no
+// vendor of its own. Errors repeat no part of an address that could be secret.
+func (rooms) model(spec string, o modelOptions) (model.Model, error) {
+	retry := model.Retry{Timeout: o.perCall}
+	switch kind, _, _ := strings.Cut(spec, ":"); kind {
+	case compat.Scheme:
+		return compat.New(spec, compat.Options{Key: os.Getenv(compat.KeyEnv), Retry: retry})
+	}
+	return nil, fmt.Errorf("model %q is not known; accepted: compat:MODEL@BASE_URL", spec)
+}
