@@ -1,6 +1,7 @@
 package modeltest
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,11 +16,11 @@ import (
 	"github.com/agentbound/agentbound/model"
 )
 
-// Peer is a server of the chat-completions protocol on a loopback address. It takes only
+// Peer is a server of a protocol on a loopback address. It takes only
 // what the published protocol allows, and has a Player answer.
 type Peer struct {
 	Options
-	URL string // the base URL, which ends in /v1
+	URL string // the base URL
 
 	mu     sync.Mutex
 	bodies [][]byte
@@ -28,12 +29,14 @@ type Peer struct {
 
 // Options are what a peer serves. The zero value serves nothing: Play is needed.
 type Options struct {
+	Protocol  Protocol // nil: Chat
 	Play      Player
 	Model     string            // the one model it serves; empty: "test-model"
 	Key       string            // wanted as a bearer token; empty: none is wanted, and none is taken
 	Reasoning string            // the field that shows reasoning, which the peer wants back with calls; empty: none
 	Misbehave func(n int) Fault // at the n-th request, from 0; nil: never
 	Edit      func(answer map[string]any)
+	Piece     int // bytes of an event stream that are sent at a time, wherever that cuts; 0: an event at a time
 }
 
 // Fault is a way not to answer. It gets the request after it was read and recorded.
@@ -46,9 +49,12 @@ func Serve(t testing.TB, o Options) *Peer {
 	if o.Model == "" {
 		o.Model = "test-model"
 	}
+	if o.Protocol == nil {
+		o.Protocol = Chat{}
+	}
 	p := &Peer{Options: o}
 	s := httptest.NewServer(p)
-	p.URL = s.URL + "/v1"
+	p.URL = s.URL + o.Protocol.Base()
 	t.Cleanup(func() {
 		s.CloseClientConnections()
 		s.Close()
@@ -68,12 +74,12 @@ func (p *Peer) Requests() [][]byte {
 
 // ServeHTTP implements http.Handler.
 func (p *Peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path != "/v1/chat/completions" {
+	if !p.Protocol.Serves(r.URL.Path) {
 		http.Error(w, "404 page not found", http.StatusNotFound)
 		return
 	}
 	if r.Method != http.MethodPost {
-		fail(w, http.StatusMethodNotAllowed, "method_not_allowed", "Only POST requests are accepted.")
+		p.Protocol.Fail(w, http.StatusMethodNotAllowed, "method_not_allowed", "Only POST requests are accepted.")
 		return
 	}
 	body, err := io.ReadAll(r.Body)
@@ -86,7 +92,7 @@ func (p *Peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Unlock()
 	if p.Misbehave != nil {
 		if f := p.Misbehave(n); f != nil {
-			f(w, r)
+			f(w, r.WithContext(context.WithValue(r.Context(), spoken{}, p.Protocol)))
 			return
 		}
 	}
@@ -94,29 +100,50 @@ func (p *Peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *Peer) answer(w http.ResponseWriter, r *http.Request, body []byte) {
-	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); token != p.Key || ok != (p.Key != "") {
-		fail(w, http.StatusUnauthorized, "invalid_api_key", "Incorrect API key provided: "+token)
+	if key, ok := p.Protocol.Key(r); key != p.Key || ok != (p.Key != "") {
+		p.Protocol.Fail(w, http.StatusUnauthorized, "invalid_api_key", "Incorrect API key provided: "+key)
 		return
 	}
 	if kind := r.Header.Get("Content-Type"); kind != "application/json" {
 		p.reject(w, "content type "+kind)
 		return
 	}
-	request, name, err := Decode(body, p.Reasoning)
+	request, name, stream, err := p.Protocol.Decode(r, body, p.Options)
 	if err != nil {
 		p.reject(w, err.Error())
 		return
 	}
 	if name != p.Model {
-		fail(w, http.StatusNotFound, "model_not_found", "The model "+name+" does not exist or you do not have access to it.")
+		p.Protocol.Fail(w, http.StatusNotFound, "model_not_found", "The model "+name+" does not exist or you do not have access to it.")
 		return
 	}
-	answer := Encode(p.Model, p.Reasoning, identified(p.Play(request), len(request.Messages)))
+	answer := p.Protocol.Encode(p.Model, p.Options, identified(p.Play(request), len(request.Messages)))
 	if p.Edit != nil {
 		p.Edit(answer)
 	}
+	if stream {
+		p.stream(w, p.Protocol.Stream(answer))
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(answer)
+}
+
+// stream sends events, in pieces where the test wants them cut.
+func (p *Peer) stream(w http.ResponseWriter, events []string) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	if p.Piece > 0 {
+		text := strings.Join(events, "")
+		events = nil
+		for len(text) > 0 {
+			n := min(p.Piece, len(text))
+			events, text = append(events, text[:n]), text[n:]
+		}
+	}
+	for _, e := range events {
+		_, _ = io.WriteString(w, e)
+		_ = http.NewResponseController(w).Flush()
+	}
 }
 
 // identified gives ids to calls that the player left without one.
@@ -135,14 +162,11 @@ func (p *Peer) reject(w http.ResponseWriter, why string) {
 	p.mu.Lock()
 	p.faults = append(p.faults, why)
 	p.mu.Unlock()
-	fail(w, http.StatusBadRequest, "invalid_request", why)
+	p.Protocol.Fail(w, http.StatusBadRequest, "invalid_request", why)
 }
 
-func fail(w http.ResponseWriter, status int, code, message string) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{"message": message, "type": "invalid_request_error", "param": nil, "code": code}})
-}
+// spoken is where a fault finds the protocol to fail in.
+type spoken struct{}
 
 // First misbehaves at the first n requests.
 func First(n int, f Fault) func(int) Fault {
@@ -159,11 +183,11 @@ func Always(f Fault) func(int) Fault { return func(int) Fault { return f } }
 
 // Status answers with a status and an error object of the protocol; header holds pairs.
 func Status(status int, code, message string, header ...string) Fault {
-	return func(w http.ResponseWriter, _ *http.Request) {
+	return func(w http.ResponseWriter, r *http.Request) {
 		for i := 0; i+1 < len(header); i += 2 {
 			w.Header().Set(header[i], header[i+1])
 		}
-		fail(w, status, code, message)
+		r.Context().Value(spoken{}).(Protocol).Fail(w, status, code, message)
 	}
 }
 
