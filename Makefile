@@ -1,7 +1,7 @@
 # make demo and make test need Go 1.26 or later and nothing else.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build suites examples test test-race lint fmt bench fuzz cover vuln clean go-version
+.PHONY: help demo build suites examples test test-race lint fmt bench fuzz cover vuln clean go-version tiny-model
 
 FUZZTIME ?= 10s
 TOOLBIN  ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/agentbound/tools-$(shell cksum <tools/go.sum | cut -d' ' -f1)
@@ -45,6 +45,12 @@ lint: $(TOOLBIN)/golangci-lint ## golangci-lint with .golangci.yml; the first ti
 
 fmt: ## gofmt everything
 	gofmt -w .
+
+MODEL ?= qwen-1.5b
+TASKS ?= --suite core-small --limit 6 --form react --repeats 1 --max-steps 12 --max-tokens 400 --temperature 0.7 --concurrency 1
+
+tiny-model: build ## a real, tiny language model on the first tasks of core-small (fetches 1.1 GB, builds llama.cpp; MODEL=, TASKS=)
+	scripts/tiny-model.sh $(MODEL) -- $(TASKS)
 
 bench: go-version ## all benchmarks
 	go test -run '^$$' -bench . -benchmem ./...
