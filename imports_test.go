@@ -50,6 +50,7 @@ var rooms = []room{
 	{"judge/judgetest", contract, "judge internal/familytest", "github.com/google/go-cmp"},
 	{"judge/program", adapter, "judge internal/star", ""},
 	{"judge/rubric", adapter, "judge model internal/star", ""},
+	{"judge/rubric/rubrictest", contract, "judge model", ""},
 	{"metric", part, "", "gonum.org/v1/gonum"},
 	{"internal/store", port, "", ""},
 	{"internal/store/storetest", contract, "internal/store", "github.com/google/go-cmp"},
