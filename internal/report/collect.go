@@ -37,6 +37,7 @@ func Collect(ctx context.Context, s store.Store, runs []store.Run, o Options) (*
 			return nil, err
 		}
 	}
+	r.Agreement = pool(r.Runs, o)
 	if o.Paper {
 		r.Paper = quote(r.Runs)
 	}
@@ -97,9 +98,15 @@ func collect(ctx context.Context, s *shelf, x store.Run, o Options) (Run, *evide
 		return run, nil, err
 	}
 	run.Summary = e.acc.Summary()
+	if isRubric(run.Judge) { // it does not see the critical transition
+		run.Critical = metric.Critical{Cells: map[agentbound.Split]metric.Estimate{}}
+	}
 	run.Incomplete = run.Missing() > 0
 	run.Held = e.acc.Held()
 	run.Failures = e.kinds.sorted()
+	if run.Agreement, err = agreements(ctx, s.store, run.ID, o); err != nil {
+		return run, nil, err
+	}
 	if p.Repeats > 1 {
 		for _, m := range []metric.Measure{metric.HBUtility, metric.CMSafety} {
 			k, err := e.acc.Repeats(m, p.Repeats)
