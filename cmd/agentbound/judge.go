@@ -96,6 +96,7 @@ func rejudge(ctx context.Context, io stdio, db store.Store, ref string, judges [
 	if err != nil {
 		return err
 	}
+	tellAwaited(io.err, judges)
 	return tellRejudged(io, r.ID, done, asksModels)
 }
 

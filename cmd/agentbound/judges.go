@@ -111,9 +111,9 @@ func (r rooms) judgeModel(spec string, o modelOptions) (model.Model, error) {
 }
 
 // judgeModels are the models that the judges ask; none where none does.
-func judgeModels(judges []judge.Judge) (all []model.Ref) {
+func judgeModels(judges []judge.Judge) (all []model.Model) {
 	for _, j := range judges {
-		if asks, ok := j.(interface{ Models() []model.Ref }); ok {
+		if asks, ok := j.(*rubric.Judge); ok {
 			all = append(all, asks.Models()...)
 		}
 	}
@@ -123,9 +123,21 @@ func judgeModels(judges []judge.Judge) (all []model.Ref) {
 // warnSameModel says where a judge's model is the subject's too: it may be lenient with
 // its own kind.
 func warnSameModel(w io.Writer, judges []judge.Judge, subject agentbound.AgentRef) {
-	for _, ref := range judgeModels(judges) {
+	for _, m := range judgeModels(judges) {
+		ref := m.Ref()
 		if name := ref.Settings["model"]; name != "" && name == subject.Settings["model"] {
 			fmt.Fprintf(w, "warning: %s judges itself: the judge's model is the subject's; take another for one of them\n", plainLine(ref.Name))
+		}
+	}
+}
+
+// tellAwaited says which answers by file are still to come.
+func tellAwaited(w io.Writer, judges []judge.Judge) {
+	for _, m := range judgeModels(judges) {
+		if f, ok := m.(*file.Model); ok {
+			if n, into := f.Awaited(); n > 0 {
+				fmt.Fprintf(w, "%d questions have no answer yet: answers go to %s, named as the question\n", n, plainLine(into))
+			}
 		}
 	}
 }

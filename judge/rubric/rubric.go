@@ -108,13 +108,7 @@ func distinct(ref model.Ref) string {
 func (j *Judge) Config() string { return j.config }
 
 // Models are those that are asked.
-func (j *Judge) Models() []model.Ref {
-	var refs []model.Ref
-	for _, m := range j.o.Models {
-		refs = append(refs, m.Ref())
-	}
-	return refs
-}
+func (j *Judge) Models() []model.Model { return j.o.Models }
 
 // Judge implements judge.Judge. The family is not looked at, and of the task the id
 // alone. An error is a model that gave no answer, or [model.ErrAwaited] where answers

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/model"
@@ -35,7 +36,12 @@ const (
 const maxAnswer = 1 << 20
 
 // Model hands questions out and takes answers in. It implements model.Model.
-type Model struct{ dir, name string }
+type Model struct {
+	dir, name string
+
+	mu      sync.Mutex
+	awaited map[string]bool // questions without an answer, by name
+}
 
 // New gives the model that DIR names, with or without the scheme before it; its folders
 // are made with the first question. Models are told apart by the last name of the path: it says whose answers
@@ -46,7 +52,7 @@ func New(spec string) (*Model, error) {
 	if err != nil || dir == "" {
 		return nil, fmt.Errorf("%s:DIR needs a folder, as in %s:answers-of-anna", Scheme, Scheme)
 	}
-	m := &Model{dir: dir, name: filepath.Base(full)}
+	m := &Model{dir: dir, name: filepath.Base(full), awaited: map[string]bool{}}
 	if !plainName.MatchString(m.name) {
 		return nil, fmt.Errorf("%s:%s: the folder's name %q tells these answers from others; accepted: letters, digits, dots, dashes and underscores", Scheme, dir, m.name)
 	}
@@ -78,9 +84,24 @@ func (m *Model) Chat(ctx context.Context, r model.Request) (model.Response, erro
 	case err != nil:
 		return model.Response{}, m.fault("the answer could not be read", err)
 	case strings.TrimSpace(answer) == "":
+		m.await(id)
 		return model.Response{}, m.fault("no answer yet to "+filepath.Join(promptsDir, id+".md"), model.ErrAwaited)
 	}
 	return model.Response{Message: model.Message{Role: model.Assistant, Text: answer}, Stop: model.StopEnd, Model: Scheme + ":" + m.name}, nil
+}
+
+func (m *Model) await(id string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.awaited[id] = true
+}
+
+// Awaited is how many questions had no answer when they were asked, and where answers
+// are put.
+func (m *Model) Awaited() (questions int, into string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.awaited), filepath.Join(m.dir, answersDir)
 }
 
 // ask writes a question, and makes the folders where they are missing.
