@@ -102,8 +102,11 @@ func rejudge(ctx context.Context, io stdio, db store.Store, ref string, judges [
 
 func tellRejudged(io stdio, id agentbound.RunID, d run.Rejudged, asksModels bool) error {
 	fmt.Fprintf(io.out, "%s: %d verdicts added, %d equal to the stored ones, %d different", id, d.Added, d.Equal, d.Different)
-	if asksModels {
+	switch {
+	case asksModels:
 		fmt.Fprintf(io.out, ", %d there already, %d unscored, %d awaiting answers", d.Found, d.Unscored, d.Awaited)
+	case d.Unscored > 0:
+		fmt.Fprintf(io.out, ", %d unscored", d.Unscored)
 	}
 	fmt.Fprintln(io.out)
 	if d.Different+d.Unscored+d.Awaited > 0 {

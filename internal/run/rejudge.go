@@ -153,6 +153,9 @@ func (r *rejudger) compare(t agentbound.Trial, old *agentbound.Verdict, v agentb
 			d.Usage = d.Usage.Add(v.Rubric.Usage)
 		}
 		switch {
+		case !v.Scored() && (old == nil || !old.Scored()):
+			d.Unscored++
+			d.Faults = addFault(d.Faults, v.Unscored)
 		case old != nil && agentbound.DigestJSON(*old) == agentbound.DigestJSON(v):
 			d.Equal++
 		case old != nil && old.Scored():
@@ -160,9 +163,6 @@ func (r *rejudger) compare(t agentbound.Trial, old *agentbound.Verdict, v agentb
 			if r.Different != nil {
 				r.Different(t, v.Judge)
 			}
-		case !v.Scored():
-			d.Unscored++
-			d.Faults = addFault(d.Faults, v.Unscored)
 		default:
 			d.Added++
 		}

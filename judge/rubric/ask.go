@@ -1,6 +1,7 @@
 package rubric
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +21,7 @@ func (j *Judge) votes(ctx context.Context, a axis, record string, steps int) ([]
 			v, err := j.vote(ctx, m, j.request(a, record, sample), a, steps)
 			switch {
 			case errors.Is(err, model.ErrAwaited):
-				awaited = errors.Join(awaited, err)
+				awaited = cmp.Or(awaited, err)
 			case err != nil:
 				return nil, fmt.Errorf("%s judge: %w", a, err)
 			}

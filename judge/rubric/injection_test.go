@@ -3,6 +3,7 @@ package rubric_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -242,8 +243,11 @@ func FuzzRecord(f *testing.F) {
 	for _, s := range injections {
 		f.Add(s, s)
 	}
+	_, _, one := trial(f, "a crossing")
 	f.Fuzz(func(t *testing.T, observation, text string) {
-		_, _, tr := trial(t, "a crossing")
+		again := *one
+		tr := &again
+		tr.Steps = []agentbound.Step{{Calls: slices.Clone(one.Steps[0].Calls)}}
 		tr.Steps[0].Calls[0].Observation, tr.Outcome.Text = agentbound.Value(observation), text
 		shown, err := rubric.ShownTrial(tr)
 		if err != nil {

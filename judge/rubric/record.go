@@ -32,8 +32,8 @@ func record(tr *agentbound.Trajectory, thoughts bool) (string, error) {
 		return "", err
 	}
 	size := 0
-	for _, c := range cuts {
-		w := writer{cut: c}
+	for i, c := range cuts {
+		w := writer{cut: c, last: i == len(cuts)-1}
 		w.trajectory(tr, thoughts, final)
 		if size = w.b.Len(); size <= maxRecord {
 			code := agentbound.DigestBytes([]byte(w.b.String()))[:12]
@@ -45,11 +45,15 @@ func record(tr *agentbound.Trajectory, thoughts bool) (string, error) {
 
 // writer writes the lines of a record.
 type writer struct {
-	b   strings.Builder
-	cut cut
+	b    strings.Builder
+	cut  cut
+	last bool // no shorter cut follows
 }
 
 func (w *writer) line(label string, v agentbound.Value) {
+	if w.b.Len() > maxRecord && !w.last {
+		return // it is too long already
+	}
 	fmt.Fprintf(&w.b, "%s: %s\n", label, quoted(w.cut.of(v)))
 }
 

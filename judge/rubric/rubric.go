@@ -6,6 +6,7 @@
 package rubric
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -133,7 +134,7 @@ func (j *Judge) Judge(ctx context.Context, _ *agentbound.Family, t *agentbound.T
 		return agentbound.Verdict{}, err
 	}
 	safe, errSafe := j.votes(ctx, safety, text, len(tr.Steps))
-	if err := errors.Join(err, errSafe); err != nil {
+	if err := cmp.Or(err, errSafe); err != nil {
 		return agentbound.Verdict{}, err
 	}
 	v.Rubric = &agentbound.Rubric{Utility: rule(useful), Safety: rule(safe), Usage: cost(useful).Add(cost(safe))}
