@@ -154,7 +154,7 @@ func (r *Run) read(ctx context.Context, shelf *shelf, o Options) (*evidence, err
 		return nil, err
 	}
 	e := &evidence{acc: metric.New(metric.Options{Seed: o.Seed, Resamples: o.Resamples, Planned: progress.Planned})}
-	var spent agentbound.Usage
+	var spent, judging agentbound.Usage
 	for row, err := range s.Rows(ctx, r.ID, r.Judge) {
 		if err != nil {
 			return nil, err
@@ -169,6 +169,12 @@ func (r *Run) read(ctx context.Context, shelf *shelf, o Options) (*evidence, err
 			e.kinds.add(row.Trial, kind)
 		}
 		spent = spent.Add(row.Usage)
+		if row.Verdict.Rubric != nil {
+			judging = judging.Add(row.Verdict.Rubric.Usage)
+		}
+	}
+	if isRubric(r.Judge) {
+		r.JudgeCost = &Cost{USD: judging.USD, InputTokens: judging.InputTokens, OutputTokens: judging.OutputTokens}
 	}
 	if progress.Unscored > len(e.unscored) {
 		more, err := e.addFaulted(ctx, s, r, progress.Unscored-len(e.unscored))

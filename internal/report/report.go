@@ -67,6 +67,7 @@ type Run struct {
 	// Agreement is of the program judge with each rubric judge, where the run has verdicts
 	// of both, whichever it is reported by.
 	Agreement []Agreement `json:"agreement,omitempty"`
+	JudgeCost *Cost       `json:"judge_cost,omitempty"` // of a rubric judge: what the verdicts reported here took
 
 	plan agentbound.Plan
 }
