@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"runtime"
 	"sync"
 
@@ -31,8 +32,8 @@ type Rejudging struct {
 
 // Rejudged counts verdicts.
 type Rejudged struct {
-	Trials    int // looked at
-	Planned   int // stored trials that are looked at in all
+	Trials    int // looked at: those that are stored
+	Planned   int // of the plan, stored or not
 	Added     int // scored, and not there before
 	Equal     int // judged again, as before
 	Different int // judged again, and another: the stored one stays
@@ -51,41 +52,34 @@ func Rejudge(ctx context.Context, c Rejudging) (Rejudged, error) {
 	if n <= 0 {
 		n = runtime.GOMAXPROCS(0)
 	}
-	trials, err := c.stored(ctx)
-	r := &rejudger{Rejudging: c, done: Rejudged{Planned: len(trials)}}
-	if err != nil {
-		return r.done, err
+	r := &rejudger{Rejudging: c}
+	for range c.trials() {
+		r.done.Planned++
 	}
-	g, ctx := errgroup.WithContext(ctx)
+	g, working := errgroup.WithContext(ctx)
 	g.SetLimit(n)
-	for _, t := range trials {
-		g.Go(func() error {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			return r.trial(ctx, t)
-		})
+	for t := range c.trials() {
+		if working.Err() != nil {
+			break
+		}
+		g.Go(func() error { return r.trial(working, t) })
 	}
-	err = g.Wait()
+	err := g.Wait()
+	if err == nil {
+		err = ctx.Err()
+	}
 	return r.done, err
 }
 
-// stored gives the trials of the plan that have been made.
-func (c Rejudging) stored(ctx context.Context) ([]agentbound.Trial, error) {
-	var trials []agentbound.Trial
-	for t := range Trials(c.Suite, c.Plan) {
-		if c.Wanted != nil && !c.Wanted(t) {
-			continue
-		}
-		switch _, err := c.Store.Result(ctx, string(t.Key)); {
-		case errors.Is(err, store.ErrNotFound): // not made yet
-		case err != nil:
-			return nil, err
-		default:
-			trials = append(trials, t)
+// trials are those of the plan that are wanted, made or not.
+func (c Rejudging) trials() iter.Seq[agentbound.Trial] {
+	return func(yield func(agentbound.Trial) bool) {
+		for t := range Trials(c.Suite, c.Plan) {
+			if (c.Wanted == nil || c.Wanted(t)) && !yield(t) {
+				return
+			}
 		}
 	}
-	return trials, nil
 }
 
 type rejudger struct {
@@ -104,6 +98,9 @@ func (r *rejudger) trial(ctx context.Context, t agentbound.Trial) error {
 		return fmt.Errorf("family %s has no task %s", f.ID, t.Split)
 	}
 	res, err := r.Store.Result(ctx, string(t.Key))
+	if errors.Is(err, store.ErrNotFound) {
+		return nil // not made yet
+	}
 	if err != nil {
 		return err
 	}

@@ -155,7 +155,7 @@ func TestRejudgeIsStopped(t *testing.T) {
 func TestRejudgeUnmade(t *testing.T) {
 	c := played(t, &scorer{name: "second"})
 	c.Plan.Counter = 7
-	if d := cmp.Diff(run.Rejudged{}, rejudge(t, c)); d != "" {
+	if d := cmp.Diff(run.Rejudged{Planned: trials}, rejudge(t, c)); d != "" {
 		t.Error(d)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,7 +91,7 @@ func TestQuestionAndAnswer(t *testing.T) {
 func TestNames(t *testing.T) {
 	m, dir := open(t)
 	seed := int64(1)
-	follow := append(asked.Messages[:2:2], says(model.Assistant, "A desk."), says(model.User, "Whose?"))
+	follow := slices.Concat(asked.Messages, []model.Message{says(model.Assistant, "A desk."), says(model.User, "Whose?")})
 	for _, r := range []model.Request{asked, {Messages: asked.Messages, Seed: &seed}, {Messages: follow}, {Messages: follow[:2]}} {
 		if _, err := m.Chat(t.Context(), r); !errors.Is(err, model.ErrAwaited) {
 			t.Fatal(err)

@@ -5,6 +5,7 @@ package rubrictest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -59,7 +60,7 @@ func Read(r model.Request) (Record, error) {
 	}
 	rec.Outside = strings.Join(outside, "\n")
 	if inside || !seen {
-		return rec, fmt.Errorf("the record is not closed, or there is none")
+		return rec, errors.New("the record is not closed, or there is none")
 	}
 	return rec, nil
 }
