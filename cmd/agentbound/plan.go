@@ -320,6 +320,7 @@ func describe(std stdio, s *suite.Suite, all []resolved) error {
 		total += n
 		fmt.Fprintf(std.out, "%s  %s, %s, world %s, judge %s: %d trials of at most %d steps, %s\n",
 			r.plan.ID(), r.plan.Agent.Name, r.plan.Intervention.Name, r.plan.World, r.plan.Judges[0], n, r.plan.Limits.Steps, worstCost(r.plan, n))
+		describeJudging(std.out, r.judges, n)
 	}
 	fmt.Fprintf(std.out, "suite %s (%.12s), %d runs, %d trials\n", s.Name, s.Digest, len(all), total)
 	return nil

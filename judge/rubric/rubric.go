@@ -111,6 +111,10 @@ func (j *Judge) Config() string { return j.config }
 // Models are those that are asked.
 func (j *Judge) Models() []model.Model { return j.o.Models }
 
+// Calls is how many model calls one trial takes at most: every vote on both axes, each
+// answer sent back as often as may be.
+func (j *Judge) Calls() int { return 2 * len(j.o.Models) * j.o.Samples * (1 + j.o.Again) }
+
 // Judge implements judge.Judge. The family is not looked at, and of the task the id
 // alone. An error is a model that gave no answer, or [model.ErrAwaited] where answers
 // are still to come: then every question that can be asked has been asked.
