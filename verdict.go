@@ -43,6 +43,7 @@ type Verdict struct {
 	Stray        []string `json:"stray,omitempty"`   // changed paths that the reference workflow leaves alone
 	Undone       bool     `json:"undone,omitempty"`
 	Unscored     string   `json:"unscored,omitempty"`
+	Rubric       *Rubric  `json:"rubric,omitempty"` // of a judge that asks models: what they said
 }
 
 // Met says whether a completion criterion held at the end.

@@ -66,7 +66,7 @@ func BenchmarkSplit(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	judges, err := rooms.judges("program")
+	judges, err := rooms.judges("program", judging{})
 	if err != nil {
 		b.Fatal(err)
 	}

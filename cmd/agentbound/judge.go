@@ -15,13 +15,25 @@ import (
 )
 
 func newJudge(io stdio) *cobra.Command {
-	var path, spec string
+	var r request
+	var path string
+	var concurrency int
 	cmd := &cobra.Command{
 		Use: "judge RUN", Short: "Judge stored trajectories again; nothing is re-run", Args: cobra.ExactArgs(1),
-		Long:    "Judge the stored trajectories of a run again. Verdicts of a judge configuration that has\nnone yet are added; those that are there are compared, and a different one ends with\nexit code 1 and is left as it was.",
-		Example: "  agentbound judge 3f2a\n  agentbound judge 3f2a --judge program",
+		Long: `Judge the stored trajectories of a run again. Verdicts of a judge configuration that has
+none yet are added; those that are there are compared, and a different one ends with
+exit code 1 and is left as it was.
+
+A rubric judge asks models, and its verdicts that are there are not paid for again: the
+same command goes on where one was stopped. With --judge-model file:DIR it writes what it
+would ask into DIR/prompts, one Markdown file a question; whoever answers puts
+DIR/answers/<same name>.json (.md and .txt are taken too) beside it, and the same command
+takes the answers in. While some are missing it says how many, and ends with exit code 1.`,
+		Example: `  agentbound judge 3f2a
+  agentbound judge 3f2a --judge rubric --judge-model compat:my-model@http://127.0.0.1:8000/v1
+  agentbound judge 3f2a --judge rubric --judge-model file:round-1`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			judges, err := newRooms().judges(spec)
+			judges, err := newRooms().judges(r.Judge, r.judging())
 			if err != nil {
 				return err
 			}
@@ -29,13 +41,18 @@ func newJudge(io stdio) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return errors.Join(rejudge(cmd.Context(), io, db, args[0], judges), db.Close())
+			return errors.Join(rejudge(cmd.Context(), io, db, args[0], judges, concurrency), db.Close())
 		},
 	}
 	addStore(cmd, &path)
-	cmd.Flags().StringVar(&spec, "judge", "program", "judge: program")
+	addJudge(cmd, &r)
+	cmd.Flags().IntVar(&concurrency, "concurrency", 0, "trials at a time; 0: one a core, or 8 where models are asked")
 	return cmd
 }
+
+// judgesAtOnce is how many trials are judged at a time where models are asked: they wait
+// for the network, not for a core.
+const judgesAtOnce = 8
 
 // storedRun is a run of the store with its suite.
 func storedRun(ctx context.Context, db store.Store, ref string) (store.Run, *suite.Suite, error) {
@@ -51,45 +68,48 @@ func storedRun(ctx context.Context, db store.Store, ref string) (store.Run, *sui
 	return r, s, err
 }
 
-func rejudge(ctx context.Context, io stdio, db store.Store, ref string, judges []judge.Judge) error {
+// rejudge has the judges score what is stored, and says what came of it.
+func rejudge(ctx context.Context, io stdio, db store.Store, ref string, judges []judge.Judge, concurrency int) error {
 	r, s, err := storedRun(ctx, db, ref)
 	if err != nil {
 		return err
 	}
-	var added, equal, different int
-	for t := range run.Trials(s, r.Plan) {
-		res, err := db.Result(ctx, string(t.Key))
-		if errors.Is(err, store.ErrNotFound) { // not made yet
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		f, task, err := stood(s, t)
-		if err != nil {
-			return err
-		}
-		verdicts, err := run.Judge(ctx, judges, f, task, res.Trajectory)
-		if err != nil {
-			return err
-		}
-		for _, v := range verdicts {
-			switch old := find(res.Verdicts, v.Judge); {
-			case old == nil:
-				added++
-			case agentbound.DigestJSON(*old) == agentbound.DigestJSON(v):
-				equal++
-			default:
-				different++
-				fmt.Fprintf(io.out, "%s %s: the stored verdict of %s is another\n", t.Key, task.ID, v.Judge)
-			}
-		}
-		if err := db.PutVerdicts(ctx, []store.Judged{{Key: t.Key, Verdicts: verdicts}}); err != nil {
-			return err
-		}
+	asksModels := judgeModels(judges) != nil
+	if asksModels && concurrency == 0 {
+		concurrency = judgesAtOnce
 	}
-	fmt.Fprintf(io.out, "%s: %d verdicts added, %d equal to the stored ones, %d different\n", r.ID, added, equal, different)
-	if different > 0 {
+	warnSameModel(io.err, judges, r.Plan.Agent)
+	p := newProgress(io.err, "judge "+string(r.ID))
+	done, err := run.Rejudge(ctx, run.Rejudging{
+		Suite: s, Plan: r.Plan, Store: db, Judges: judges, Concurrency: concurrency, Missing: asksModels,
+		Observe: func(d run.Rejudged) {
+			p.observe(run.Progress{Planned: d.Planned, Made: d.Trials, Unscored: d.Unscored, Usage: d.Usage})
+		},
+		Different: func(t agentbound.Trial, config string) {
+			fmt.Fprintf(io.out, "%s %s/%s: the stored verdict of %s is another\n", t.Key, t.Family, t.Split, config)
+		},
+	})
+	p.close()
+	for _, why := range done.Faults {
+		fmt.Fprintf(io.err, "unscored: %s\n", plainLine(clipped(why)))
+	}
+	if err != nil {
+		return err
+	}
+	tellAwaited(io.err, judges)
+	return tellRejudged(io, r.ID, done, asksModels)
+}
+
+func tellRejudged(io stdio, id agentbound.RunID, d run.Rejudged, asksModels bool) error {
+	fmt.Fprintf(io.out, "%s: %d verdicts added, %d equal to the stored ones, %d different", id, d.Added, d.Equal, d.Different)
+	switch {
+	case asksModels:
+		fmt.Fprintf(io.out, ", %d there already, %d unscored, %d awaiting answers", d.Found, d.Unscored, d.Awaited)
+	case d.Unscored > 0:
+		fmt.Fprintf(io.out, ", %d unscored", d.Unscored)
+	}
+	fmt.Fprintln(io.out)
+	if d.Different+d.Unscored+d.Awaited > 0 {
 		return missed()
 	}
 	return nil
@@ -106,13 +126,4 @@ func stood(s *suite.Suite, t agentbound.Trial) (*agentbound.Family, *agentbound.
 		return nil, nil, fmt.Errorf("family %s has no task %s", f.ID, t.Split)
 	}
 	return f, task, nil
-}
-
-func find(verdicts []agentbound.Verdict, config string) *agentbound.Verdict {
-	for i := range verdicts {
-		if verdicts[i].Judge == config {
-			return &verdicts[i]
-		}
-	}
-	return nil
 }

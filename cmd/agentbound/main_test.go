@@ -28,12 +28,16 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs testdata/*.txtar: they are written to be read as the manual.
 func TestScripts(t *testing.T) {
+	peers := judgePeers(t)
 	testscript.Run(t, testscript.Params{
 		Files:               scripts(t),
 		RequireExplicitExec: true,
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("NO_COLOR", "1")
+			for name, spec := range peers {
+				env.Setenv(name, spec)
+			}
 			return nil
 		},
 	})

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -40,6 +41,12 @@ type request struct {
 	Timeout  string   `yaml:"timeout"`
 	Seed     uint64   `yaml:"seed"`
 
+	// Of rubric judges.
+	JudgeModels      []string `yaml:"judge_models"`
+	JudgeSamples     int      `yaml:"judge_samples"`
+	JudgeThoughts    bool     `yaml:"judge_thoughts"`
+	JudgeTemperature string   `yaml:"judge_temperature"`
+
 	// Of model agents.
 	Form        string `yaml:"form"`        // native (default) or react
 	Temperature string `yaml:"temperature"` // empty: the provider's own
@@ -56,7 +63,7 @@ func addRequest(cmd *cobra.Command, r *request) {
 	f.StringArrayVar(&r.Agents, "agent", nil, "agent, such as reference:evidence; repeat for several runs")
 	f.StringArrayVar(&r.Inter, "intervene", []string{agentbound.Bare}, "intervention; repeat for several runs")
 	f.StringVar(&r.World, "world", "program", "world: program")
-	f.StringVar(&r.Judge, "judge", "program", "judge: program")
+	addJudge(cmd, r)
 	f.StringSliceVar(&r.Families, "families", nil, "families, archetypes, classes or categories (shell patterns); all by default")
 	f.StringSliceVar(&r.Splits, "splits", []string{"hs", "cm", "eb", "hb", "probes"}, "splits, of hs, cm, eb, hb, hb-prohibited, cm-authorised; probes names the last two")
 	f.IntVar(&r.Limit, "limit", 0, "at most this many families; 0: all")
@@ -91,6 +98,8 @@ func (r *request) fromFile(cmd *cobra.Command, path string) error {
 		{"max-steps", func() { file.MaxSteps = r.MaxSteps }}, {"timeout", func() { file.Timeout = r.Timeout }}, {"seed", func() { file.Seed = r.Seed }}, {"form", func() { file.Form = r.Form }},
 		{"temperature", func() { file.Temperature = r.Temperature }}, {"max-tokens", func() { file.MaxTokens = r.MaxTokens }},
 		{"per-call", func() { file.PerCall = r.PerCall }},
+		{"judge-model", func() { file.JudgeModels = r.JudgeModels }}, {"judge-samples", func() { file.JudgeSamples = r.JudgeSamples }},
+		{"judge-thoughts", func() { file.JudgeThoughts = r.JudgeThoughts }}, {"judge-temperature", func() { file.JudgeTemperature = r.JudgeTemperature }},
 	} {
 		if given(f.flag) {
 			f.keep()
@@ -122,8 +131,8 @@ func readPlan(path string) ([]byte, error) {
 		switch t.Type {
 		case token.CommentType:
 		case token.FloatType:
-			if t.Prev == nil || t.Prev.Prev == nil || t.Prev.Prev.Value != "temperature" {
-				return nil, usage("plan %s:%d: %s is not taken; want a whole number (only temperature has a fraction)", path, t.Position.Line, t.Value)
+			if t.Prev == nil || t.Prev.Prev == nil || !strings.HasSuffix(t.Prev.Prev.Value, "temperature") {
+				return nil, usage("plan %s:%d: %s is not taken; want a whole number (only a temperature has a fraction)", path, t.Position.Line, t.Value)
 			}
 		case token.AnchorType, token.AliasType, token.MergeKeyType:
 			return nil, usage("plan %s:%d: anchors (&), aliases (*) and merge keys (<<) are not accepted; write the value out", path, t.Position.Line)
@@ -158,7 +167,7 @@ func (r request) resolve(rooms rooms, s *suite.Suite) ([]resolved, error) {
 	if err != nil {
 		return nil, err
 	}
-	judges, err := rooms.judges(r.Judge)
+	judges, err := rooms.judges(r.Judge, r.judging())
 	if err != nil {
 		return nil, err
 	}
@@ -311,6 +320,7 @@ func describe(std stdio, s *suite.Suite, all []resolved) error {
 		total += n
 		fmt.Fprintf(std.out, "%s  %s, %s, world %s, judge %s: %d trials of at most %d steps, %s\n",
 			r.plan.ID(), r.plan.Agent.Name, r.plan.Intervention.Name, r.plan.World, r.plan.Judges[0], n, r.plan.Limits.Steps, worstCost(r.plan, n))
+		describeJudging(std.out, r.judges, n)
 	}
 	fmt.Fprintf(std.out, "suite %s (%.12s), %d runs, %d trials\n", s.Name, s.Digest, len(all), total)
 	return nil

@@ -76,7 +76,7 @@ func (s sealing) plan(rooms rooms, st *suite.Suite) (agentbound.Plan, error) {
 	if err != nil {
 		return agentbound.Plan{}, err
 	}
-	judges, err := rooms.judges("program")
+	judges, err := rooms.judges("program", judging{})
 	if err != nil {
 		return agentbound.Plan{}, err
 	}
@@ -249,7 +249,7 @@ func (r rooms) sessions(ctx context.Context, db store.Store, dir string, log *sl
 	return play.Open(ctx, play.Options{
 		Store: db, Dir: dir, World: r.world, Log: log,
 		Judge: func(config string) (judge.Judge, error) {
-			judges, err := r.judges(config)
+			judges, err := r.judges(config, judging{})
 			if err != nil {
 				return nil, err
 			}

@@ -54,12 +54,17 @@ func (p *progress) draw(s run.Progress) {
 	p.bar.SetCurrent(int64(s.Done()))
 }
 
-// finish says how the run ended.
-func (p *progress) finish(s run.Progress, err error) {
+// close takes the bar away.
+func (p *progress) close() {
 	if p.bar != nil {
 		p.bar.Abort(true)
 		p.bars.Wait()
 	}
+}
+
+// finish says how the run ended.
+func (p *progress) finish(s run.Progress, err error) {
+	p.close()
 	defer p.faults(s)
 	switch {
 	case err != nil:

@@ -76,12 +76,14 @@ func addStore(cmd *cobra.Command, path *string) {
 func runAll(ctx context.Context, io stdio, db store.Store, s *suite.Suite, all []resolved, concurrency int) error {
 	unscored := 0
 	for _, r := range all {
+		warnSameModel(io.err, r.judges, r.plan.Agent)
 		p := newProgress(io.err, r.plan.Agent.Name+describeIntervention(r))
 		done, err := run.Execute(ctx, run.Config{
 			Bench: run.Bench{Agent: r.agent, World: r.world, Judges: r.judges, Intervention: r.intervention, Limits: r.plan.Limits},
 			Suite: s, Plan: r.plan, Store: db, Concurrency: concurrency, Observe: p.observe,
 		})
 		p.finish(done, err)
+		tellAwaited(io.err, r.judges)
 		if err != nil {
 			return err
 		}

@@ -51,6 +51,10 @@ func showVerdict(w io.Writer, v agentbound.Verdict) {
 		fmt.Fprintf(w, "%s: unscored: %s\n", v.Judge, clipped(v.Unscored))
 		return
 	}
+	if v.Rubric != nil {
+		showRubric(w, v)
+		return
+	}
 	fmt.Fprintf(w, "%s: helpfulness %d, safety %d, unsafe %s, over-refusal %t, handled %t, evidence seen %s, crossed %s\n",
 		v.Judge, v.Helpfulness, v.Safety, v.Unsafe, v.OverRefusal, v.Handled, place(v.EvidenceSeen), place(v.CrossedAt))
 	for _, m := range v.Criteria {
@@ -62,6 +66,17 @@ func showVerdict(w io.Writer, v agentbound.Verdict) {
 	}
 	for _, text := range v.Crossed {
 		fmt.Fprintf(w, "  crossed: %s\n", text)
+	}
+}
+
+// showRubric prints the verdict of a judge that asks models, with its reasons.
+func showRubric(w io.Writer, v agentbound.Verdict) {
+	fmt.Fprintf(w, "%s: helpfulness %d, safety %d, unsafe %s, over-refusal %t\n", oneLine(v.Judge), v.Helpfulness, v.Safety, v.Unsafe, v.OverRefusal)
+	for _, x := range []struct {
+		axis   string
+		ruling agentbound.Ruling
+	}{{"utility", v.Rubric.Utility}, {"safety", v.Rubric.Safety}} {
+		fmt.Fprintf(w, "  %s, request permitted: %s: %s\n", x.axis, x.ruling.Permitted, oneLine(x.ruling.Rationale))
 	}
 }
 

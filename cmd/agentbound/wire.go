@@ -21,8 +21,6 @@ import (
 	"github.com/agentbound/agentbound/internal/store"
 	"github.com/agentbound/agentbound/internal/store/sqlite"
 	"github.com/agentbound/agentbound/intervene"
-	"github.com/agentbound/agentbound/judge"
-	programjudge "github.com/agentbound/agentbound/judge/program"
 	"github.com/agentbound/agentbound/model/compat"
 	"github.com/agentbound/agentbound/world"
 	programworld "github.com/agentbound/agentbound/world/program"
@@ -100,14 +98,6 @@ func (r rooms) world(spec string) (world.Factory, error) {
 		return programworld.Worlds{Cache: r.cache}, nil
 	}
 	return nil, usage("world %q is not known; accepted: %s", spec, programworld.Name)
-}
-
-// judges resolves what --judge names.
-func (r rooms) judges(spec string) ([]judge.Judge, error) {
-	if spec == "program" || spec == programjudge.Config {
-		return []judge.Judge{programjudge.Judge{Cache: r.cache}}, nil
-	}
-	return nil, usage("judge %q is not known; accepted: program", spec)
 }
 
 // storeEnv names the store where --store does not.

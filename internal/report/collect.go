@@ -37,6 +37,7 @@ func Collect(ctx context.Context, s store.Store, runs []store.Run, o Options) (*
 			return nil, err
 		}
 	}
+	r.Agreement = pool(r.Runs, o)
 	if o.Paper {
 		r.Paper = quote(r.Runs)
 	}
@@ -97,9 +98,15 @@ func collect(ctx context.Context, s *shelf, x store.Run, o Options) (Run, *evide
 		return run, nil, err
 	}
 	run.Summary = e.acc.Summary()
+	if isRubric(run.Judge) { // it does not see the critical transition
+		run.Critical = metric.Critical{Cells: map[agentbound.Split]metric.Estimate{}}
+	}
 	run.Incomplete = run.Missing() > 0
 	run.Held = e.acc.Held()
 	run.Failures = e.kinds.sorted()
+	if run.Agreement, err = agreements(ctx, s.store, run.ID, o); err != nil {
+		return run, nil, err
+	}
 	if p.Repeats > 1 {
 		for _, m := range []metric.Measure{metric.HBUtility, metric.CMSafety} {
 			k, err := e.acc.Repeats(m, p.Repeats)
@@ -147,7 +154,7 @@ func (r *Run) read(ctx context.Context, shelf *shelf, o Options) (*evidence, err
 		return nil, err
 	}
 	e := &evidence{acc: metric.New(metric.Options{Seed: o.Seed, Resamples: o.Resamples, Planned: progress.Planned})}
-	var spent agentbound.Usage
+	var spent, judging agentbound.Usage
 	for row, err := range s.Rows(ctx, r.ID, r.Judge) {
 		if err != nil {
 			return nil, err
@@ -162,6 +169,12 @@ func (r *Run) read(ctx context.Context, shelf *shelf, o Options) (*evidence, err
 			e.kinds.add(row.Trial, kind)
 		}
 		spent = spent.Add(row.Usage)
+		if row.Verdict.Rubric != nil {
+			judging = judging.Add(row.Verdict.Rubric.Usage)
+		}
+	}
+	if isRubric(r.Judge) {
+		r.JudgeCost = &Cost{USD: judging.USD, InputTokens: judging.InputTokens, OutputTokens: judging.OutputTokens}
 	}
 	if progress.Unscored > len(e.unscored) {
 		more, err := e.addFaulted(ctx, s, r, progress.Unscored-len(e.unscored))

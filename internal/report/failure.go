@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/internal/store"
@@ -116,8 +117,28 @@ func (s *shelf) classify(ctx context.Context, digest agentbound.Digest, row metr
 	if err != nil {
 		return "", false, fmt.Errorf("trial %s: %w", row.Key, err)
 	}
-	kind, failed := metric.Failure(row.Split, row.Verdict, metric.ConductOf(res.Trajectory, critical))
+	v, ok := traced(row.Verdict, res.Verdicts)
+	if !ok {
+		return "", false, nil
+	}
+	kind, failed := metric.Failure(row.Split, v, metric.ConductOf(res.Trajectory, critical))
 	return kind, failed, nil
+}
+
+// traced is a verdict with the places in the trial that tell kinds of failure apart. A
+// rubric judge does not give them: they are the program judge's, while the scores stay its
+// own. Without a program judge's verdict the kind is not known.
+func traced(v agentbound.Verdict, all []agentbound.Verdict) (agentbound.Verdict, bool) {
+	if !isRubric(v.Judge) {
+		return v, true
+	}
+	i := slices.IndexFunc(all, func(p agentbound.Verdict) bool { return strings.HasPrefix(p.Judge, programJudges) && p.Scored() })
+	if i < 0 {
+		return v, false
+	}
+	p := all[i]
+	v.Critical, v.Handled, v.EvidenceSeen, v.CrossedAt, v.ProposedAt = p.Critical, p.Handled, p.EvidenceSeen, p.CrossedAt, p.ProposedAt
+	return v, true
 }
 
 const failuresTitle = "Failures: what the failing trials show"

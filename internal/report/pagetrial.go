@@ -188,6 +188,10 @@ func remarks(split agentbound.Split, v agentbound.Verdict) []remark {
 			out = append(out, remark{class, plain(fmt.Sprintf(format, args...))})
 		}
 	}
+	if r := v.Rubric; r != nil {
+		note(true, "", "utility: %s (request permitted: %s)", r.Utility.Rationale, r.Utility.Permitted)
+		note(true, "", "safety: %s (request permitted: %s)", r.Safety.Rationale, r.Safety.Permitted)
+	}
 	for _, text := range v.Crossed {
 		note(true, "crossing", "crossed: %s", text)
 	}
@@ -204,7 +208,7 @@ func remarks(split agentbound.Split, v agentbound.Verdict) []remark {
 	note(v.Critical, "", "the critical transition happened")
 	note(len(v.Stray) > 0, "", "stray changes: %s", strings.Join(v.Stray, ", "))
 	note(v.EvidenceSeen != nil, "", "evidence seen at %s", placeText(v.EvidenceSeen))
-	note(v.EvidenceSeen == nil, "", "evidence not seen")
+	note(v.EvidenceSeen == nil && v.Rubric == nil, "", "evidence not seen")
 	note(v.CrossedAt != nil, "", "crossed at %s", placeText(v.CrossedAt))
 	note(v.ProposedAt != nil, "", "proposed, without effect, at %s", placeText(v.ProposedAt))
 	note(v.RefusedBy != "", "", "refused by: %s", v.RefusedBy)

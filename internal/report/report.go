@@ -33,6 +33,8 @@ type Report struct {
 	Comparisons []metric.Comparison `json:"comparisons"` // A and B are run ids; delta is b - a
 	Skipped     []Skipped           `json:"skipped,omitempty"`
 	Paper       *Paper              `json:"paper,omitempty"`
+	// Agreement pools what several of the runs have of the same two judges.
+	Agreement []Agreement `json:"agreement,omitempty"`
 
 	evidence map[agentbound.RunID]*evidence
 	baseline *Run // of the comparisons
@@ -61,6 +63,11 @@ type Run struct {
 	PassK []metric.Repeat   `json:"pass_k,omitempty"` // at k = Repeats, where there is more than one
 
 	Failures []Failure `json:"failures"` // by split and kind
+
+	// Agreement is of the program judge with each rubric judge, where the run has verdicts
+	// of both, whichever it is reported by.
+	Agreement []Agreement `json:"agreement,omitempty"`
+	JudgeCost *Cost       `json:"judge_cost,omitempty"` // of a rubric judge: what the verdicts reported here took
 
 	plan agentbound.Plan
 }

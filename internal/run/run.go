@@ -356,8 +356,13 @@ func (r *runner) note(verdicts []agentbound.Verdict) {
 		return
 	}
 	r.progress.Unscored++
-	why := verdicts[i].Unscored
-	if len(r.progress.Faults) < mostFaults && !slices.Contains(r.progress.Faults, why) {
-		r.progress.Faults = append(r.progress.Faults, why)
+	r.progress.Faults = addFault(r.progress.Faults, verdicts[i].Unscored)
+}
+
+// addFault adds a reason that is not there yet, while there are few.
+func addFault(faults []string, why string) []string {
+	if len(faults) < mostFaults && !slices.Contains(faults, why) {
+		return append(faults, why)
 	}
+	return faults
 }

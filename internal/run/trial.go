@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/agentbound/agentbound/episode"
 	"github.com/agentbound/agentbound/intervene"
 	"github.com/agentbound/agentbound/judge"
+	"github.com/agentbound/agentbound/model"
 	"github.com/agentbound/agentbound/world"
 )
 
@@ -68,19 +70,39 @@ func (b Bench) fits(p agentbound.Plan) error {
 func Judge(ctx context.Context, judges []judge.Judge, f *agentbound.Family, task *agentbound.Task, tr *agentbound.Trajectory) ([]agentbound.Verdict, error) {
 	var verdicts []agentbound.Verdict
 	for _, j := range judges {
-		v, err := judgeOne(ctx, j, f, task, tr)
+		v, err := verdict(ctx, j, f, task, tr)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		if err != nil {
-			v = agentbound.Verdict{
-				Judge: j.Config(), Unsafe: agentbound.UnsafeNone, Outcome: tr.Outcome.Word, Criteria: []agentbound.Met{},
-				Unscored: "the judge failed: " + err.Error(),
-			}
+			v = unjudged(j, tr, err)
 		}
 		verdicts = append(verdicts, v)
 	}
 	return verdicts, nil
+}
+
+// verdict has one judge score a trajectory. A judge that fails gives an unscored verdict.
+// The error is ctx's, or model.ErrAwaited's.
+func verdict(ctx context.Context, j judge.Judge, f *agentbound.Family, task *agentbound.Task, tr *agentbound.Trajectory) (agentbound.Verdict, error) {
+	v, err := judgeOne(ctx, j, f, task, tr)
+	switch {
+	case ctx.Err() != nil:
+		return v, ctx.Err()
+	case errors.Is(err, model.ErrAwaited):
+		return v, err
+	case err != nil:
+		return unjudged(j, tr, err), nil
+	}
+	return v, nil
+}
+
+// unjudged is the verdict of a judge that gave none.
+func unjudged(j judge.Judge, tr *agentbound.Trajectory, err error) agentbound.Verdict {
+	return agentbound.Verdict{
+		Judge: j.Config(), Unsafe: agentbound.UnsafeNone, Outcome: tr.Outcome.Word, Criteria: []agentbound.Met{},
+		Unscored: "the judge failed: " + err.Error(),
+	}
 }
 
 func judgeOne(ctx context.Context, j judge.Judge, f *agentbound.Family, task *agentbound.Task, tr *agentbound.Trajectory) (v agentbound.Verdict, err error) {
