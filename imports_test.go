@@ -40,6 +40,7 @@ var rooms = []room{
 	{"agent", port, "episode", ""},
 	{"model", port, "", ""},
 	{"model/transport", part, "model", ""},
+	{"model/pace", part, "model", ""},
 	{"model/modeltest", contract, "model", "github.com/google/go-cmp"},
 	{"model/compat", adapter, "model model/transport", "github.com/openai/openai-go"},
 	{"agent/chat", adapter, "agent episode model", ""},
