@@ -79,7 +79,7 @@ func (e *evidence) add(row metric.Row) {
 func collect(ctx context.Context, s *shelf, x store.Run, o Options) (Run, *evidence, error) {
 	p := x.Plan
 	run := Run{
-		ID: idOf(x), Agent: p.Agent.Name, Intervention: p.Intervention.Name, World: p.World, Suite: p.Suite,
+		ID: idOf(x), Agent: p.Agent.Title(), Intervention: p.Intervention.Name, World: p.World, Suite: p.Suite,
 		Privileged: p.Agent.Privileged, Selected: p.Suite.Families, Repeats: p.Repeats, plan: p,
 	}
 	if run.Intervention == "" {
@@ -171,7 +171,7 @@ func (r *Run) read(ctx context.Context, shelf *shelf, o Options) (*evidence, err
 		spent = spent.Add(more)
 	}
 	r.Faults = e.faults()
-	r.Cost = Cost{USD: spent.USD, InputTokens: spent.InputTokens, OutputTokens: spent.OutputTokens}
+	r.Cost = costOf(r.plan, spent, progress.Stored, o.Prices)
 	return e, nil
 }
 
