@@ -78,6 +78,28 @@ func (w worst) String() string {
 	return "cost not known"
 }
 
+// answerBound is the most tokens that an answer of an agent's model can have; 0: not known.
+func answerBound(a agentbound.AgentRef, rate price.Price) int64 {
+	asked, _ := strconv.ParseInt(a.Settings["max_tokens"], 10, 64) // default: 0
+	return least(asked, rate.MaxOutput, rate.Window)
+}
+
+// budgeted says why a budget cannot be kept with an agent.
+func (r rooms) budgeted(a agentbound.AgentRef) error {
+	prices, err := r.priceTable()
+	if err != nil {
+		return err
+	}
+	rate, _ := prices.Find(a.Name, a.Settings)
+	switch {
+	case a.Kind == "exec":
+		return usage("agent %q spends by itself, which --budget cannot see; leave the one or the other out", a.Name)
+	case a.Kind == "model" && answerBound(a, rate) == 0:
+		return usage("agent %q: a budget needs a bound on what an answer may have: give --max-tokens, or max_output in a file of --prices", a.Title())
+	}
+	return nil
+}
+
 // worstCase bounds what a plan can cost: each step one call of the model and one more to
 // end, and as many again where an intervention may ask for a revision. A call's input is
 // at most what the conversation can have grown to by then, and never more than the
@@ -88,8 +110,7 @@ func worstCase(s *suite.Suite, p agentbound.Plan, prices price.Table) worst {
 		return w
 	}
 	rate, _ := prices.Find(p.Agent.Name, p.Agent.Settings)
-	answer, _ := strconv.ParseInt(p.Agent.Settings["max_tokens"], 10, 64) // default: 0
-	answer = least(answer, rate.MaxOutput, rate.Window)
+	answer := answerBound(p.Agent, rate)
 	asked := int64(p.Limits.Steps) + 1
 	if p.Intervention.Name != agentbound.Bare {
 		asked *= 2

@@ -34,7 +34,9 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("NO_COLOR", "1")
-			return nil
+			plan, err := filepath.Abs("../../examples/table2.yaml")
+			env.Setenv("TABLE2", plan)
+			return err
 		},
 	})
 }

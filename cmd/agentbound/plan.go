@@ -187,8 +187,10 @@ func (r request) resolve(rooms rooms, s *suite.Suite) ([]resolved, error) {
 		ref := agentbound.AgentRef{}
 		if absent != nil {
 			ref = absentRef(absent.preset, cmp.Or(ask.maxTokens, absent.preset.MaxTokens))
-		} else if ref = a.Ref(); rooms.budget != nil && ref.Kind == "exec" {
-			return nil, usage("agent %q spends by itself, which --budget cannot see; leave the one or the other out", ref.Name)
+		} else if ref = a.Ref(); rooms.budget != nil {
+			if err := rooms.budgeted(ref); err != nil {
+				return nil, err
+			}
 		}
 		for _, name := range r.Inter {
 			i, err := rooms.intervention(name)
