@@ -142,3 +142,24 @@ func TestRefuses(t *testing.T) {
 		}
 	}
 }
+
+// FuzzRead: a file is presets or an error that names it.
+func FuzzRead(f *testing.F) {
+	f.Add("version: 1\npresets:\n  - {name: A, kind: model, spec: 'compat:m@http://127.0.0.1:1/v1'}\n")
+	f.Add("version: 1\npresets: [{name: ':', kind: harness}]\n")
+	path := filepath.Join(f.TempDir(), "presets.yaml")
+	f.Fuzz(func(t *testing.T, text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		all, err := preset.Read(path)
+		if (all == nil) != (err != nil) || err != nil && !strings.Contains(err.Error(), "presets.yaml") {
+			t.Errorf("%v, %v", all, err)
+		}
+		for _, p := range all {
+			if got, err := all.Find(p.Name); err != nil || got.Name != p.Name {
+				t.Errorf("%q is not found: %q, %v", p.Name, got.Name, err)
+			}
+		}
+	})
+}

@@ -12,6 +12,7 @@ import (
 	agentexec "github.com/agentbound/agentbound/agent/exec"
 	"github.com/agentbound/agentbound/agent/preset"
 	"github.com/agentbound/agentbound/agent/reference"
+	"github.com/agentbound/agentbound/internal/run"
 	"github.com/agentbound/agentbound/model/compat"
 )
 
@@ -193,18 +194,21 @@ func printAgents(out io.Writer, rows []agentRow) error {
 
 // checkAgents asks each row and prints what came of it.
 func checkAgents(ctx context.Context, std stdio, r rooms, rows []agentRow, format string) error {
-	failed := 0
-	for i := range rows {
+	err := run.Each(ctx, len(rows), func(ctx context.Context, i int) error {
 		c := r.check(ctx, rows[i])
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
 		rows[i].Check = &c
-		if !c.Answers {
+		return ctx.Err()
+	})
+	if err != nil {
+		return err
+	}
+	failed := 0
+	for _, row := range rows {
+		if !row.Check.Answers {
 			failed++
 		}
 		if format != "json" {
-			fmt.Fprintf(std.out, "%s: %s\n", rows[i].Name, c)
+			fmt.Fprintf(std.out, "%s: %s\n", row.Name, row.Check)
 		}
 	}
 	if format == "json" {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/agentbound/agentbound/agent/preset"
@@ -58,7 +59,11 @@ func (r rooms) check(ctx context.Context, row agentRow) checked {
 			return c
 		}
 	}
-	m, err := r.model(row.Spec, modelOptions{perCall: checkTime, once: true})
+	spec := row.Name // a preset's, with its effort
+	if strings.Contains(spec, ":") {
+		spec = row.Spec
+	}
+	m, err := r.model(spec, modelOptions{perCall: checkTime, once: true})
 	if err != nil {
 		c.Why = err.Error()
 		return c

@@ -154,19 +154,19 @@ func oneInFive() func(int) modeltest.Fault {
 func TestOneInFive(t *testing.T) {
 	play := crowd(t, "examples")
 	args := func(p *modeltest.Peer) []string {
-		return []string{"run", "--suite", "examples", "--limit", "3", "--repeats", "2", "--agent", "compat:test-model@" + p.URL}
+		return []string{"run", "--suite", "examples", "--limit", "2", "--repeats", "2", "--agent", "compat:test-model@" + p.URL}
 	}
 	undisturbed := filepath.Join(t.TempDir(), "undisturbed.db")
 	if code, _, errs := command(t, append(args(modeltest.Serve(t, modeltest.Options{Play: play})), "--store", undisturbed)...); code != exitDone {
 		t.Fatalf("exit code %d\n%s", code, errs)
 	}
 	want := verdicts(t, undisturbed)
-	for _, after := range []int{1, 10, 25} {
+	for _, after := range []int{1, 12} {
 		p := modeltest.Serve(t, modeltest.Options{Play: play, Misbehave: oneInFive()})
 		db := filepath.Join(t.TempDir(), "killed.db")
 		killAfter(t, db, args(p), after)
 		code, _, errs := command(t, append(args(p), "--store", db)...)
-		if d := cmp.Diff(want, verdicts(t, db)); code != exitDone || len(want) != 36 || d != "" {
+		if d := cmp.Diff(want, verdicts(t, db)); code != exitDone || len(want) != 24 || d != "" {
 			t.Errorf("killed after %d of %d: exit code %d\n%s\n%s", after, len(want), code, errs, d)
 		}
 	}

@@ -105,6 +105,13 @@ func runAll(ctx context.Context, io stdio, db store.Store, s *suite.Suite, all [
 	unscored, late := 0, 0
 	for _, r := range all {
 		p := newProgress(io.err, r.plan.Agent.Title()+describeIntervention(r))
+		if b.spending != nil {
+			prices, err := b.priceTable()
+			if err != nil {
+				return err
+			}
+			p.price, _ = prices.Find(r.plan.Agent.Name, r.plan.Agent.Settings)
+		}
 		done, err := execRun(ctx, db, s, r, b, p)
 		p.finish(done, err)
 		switch {

@@ -10,6 +10,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"sync"
 	"time"
 
@@ -146,6 +147,7 @@ func (e *Endpoint) next(t *ticket) (time.Duration, error) {
 	case wait > e.limits.Patience:
 		fault := *e.why
 		fault.After = wait
+		fault.What += fmt.Sprintf("; everybody is asked to wait for another %s", wait.Round(time.Second))
 		return 0, &fault
 	case e.queue[0] != t, e.inFlight >= int(e.allowed):
 		return never, nil

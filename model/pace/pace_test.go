@@ -130,7 +130,7 @@ func TestRetryAfter(t *testing.T) {
 		}
 		leave(model.Response{}, &model.Error{Fault: model.FaultRate, Status: 429, What: "busy", After: time.Hour})
 		_, err = model.Retry{Pace: e}.Do(t.Context(), s.ask)
-		if fault, ok := errors.AsType[*model.Error](err); !ok || fault.Fault != model.FaultRate || fault.After != time.Hour || len(s.at) != 40 {
+		if fault, ok := errors.AsType[*model.Error](err); !ok || fault.Fault != model.FaultRate || fault.After != time.Hour || fault.What != "busy; everybody is asked to wait for another 1h0m0s" || len(s.at) != 40 {
 			t.Errorf("%d requests, error %v", len(s.at), err)
 		}
 	})

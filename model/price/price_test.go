@@ -120,3 +120,24 @@ func TestRead(t *testing.T) {
 		t.Error("no error")
 	}
 }
+
+// FuzzRead: a file is prices or an error that names it.
+func FuzzRead(f *testing.F) {
+	f.Add("version: 1\nprices:\n  - {models: [m], input: 1, output: 2, as_of: 2026-01-02, source: us}\n")
+	f.Add("version: 1\nprices: [{models: ['['], long: {above: -1}}]\n")
+	path := filepath.Join(f.TempDir(), "prices.yaml")
+	f.Fuzz(func(t *testing.T, text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		table, err := price.Read(path)
+		if (table == nil) != (err != nil) || err != nil && !strings.Contains(err.Error(), "prices.yaml") {
+			t.Errorf("%v, %v", table, err)
+		}
+		for _, p := range table {
+			if p.Known() && p.Request(model.Usage{Input: 1 << 40, Output: 1}) < 0 {
+				t.Errorf("a price below nothing: %+v", p)
+			}
+		}
+	})
+}
