@@ -132,10 +132,11 @@ func namedRow(r rooms, catalogue preset.Catalogue, name string) (agentRow, error
 	}
 	ref := a.Ref()
 	row := agentRow{Name: ref.Name, Kind: ref.Kind, Needs: []string{}, Privileged: ref.Privileged}
-	switch kind, rest, _ := strings.Cut(name, ":"); {
-	case ref.Kind == "reference":
+	kind, rest, _ := strings.Cut(name, ":")
+	switch ref.Kind {
+	case "reference":
 		row.About = reference.About(rest)
-	case ref.Kind == "model":
+	case "model":
 		p := preset.Preset{Spec: name}
 		row.Protocol, row.Model, row.Endpoint, row.Spec = p.Protocol(), p.ModelID(), p.Address(), name
 	default:

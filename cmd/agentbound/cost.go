@@ -1,14 +1,12 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/agentbound/agentbound"
-	"github.com/agentbound/agentbound/agent/preset"
 	"github.com/agentbound/agentbound/model"
 	"github.com/agentbound/agentbound/model/price"
 	"github.com/agentbound/agentbound/suite"
@@ -204,22 +202,4 @@ func amount(n int64) string {
 		}
 	}
 	return strconv.FormatInt(n, 10)
-}
-
-// absentRef stands for the agent of a preset that cannot be run here.
-func absentRef(p preset.Preset, maxTokens int) agentbound.AgentRef {
-	ref := agentbound.AgentRef{Name: p.Spec, Kind: string(p.Kind), Label: p.Name}
-	if maxTokens > 0 {
-		ref.Settings = map[string]string{"max_tokens": strconv.Itoa(maxTokens)}
-	}
-	return ref
-}
-
-// tolerate gives the preset that an error is about, in a dry run.
-func (r request) tolerate(err error) *absent {
-	var a *absent
-	if r.dry && errors.As(err, &a) {
-		return a
-	}
-	return nil
 }

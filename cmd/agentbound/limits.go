@@ -132,32 +132,28 @@ func (s *spending) catalogue() (preset.Catalogue, error) {
 // account's limits are told by its key; the key goes no further from here.
 var keys = map[string]string{compat.Scheme: compat.KeyEnv}
 
-// retry is how a model's turns are attempted: within its endpoint's limits and the
-// command's budget.
-func (s *spending) retry(spec string, o modelOptions) (model.Retry, error) {
+// paceOf holds a model's attempts within its endpoint's limits and the command's budget.
+func (s *spending) paceOf(spec string) (model.Pace, error) {
 	scheme, rest, _ := strings.Cut(spec, ":")
-	address := scheme
+	address := scheme // the vendor's own
 	if _, base, ok := strings.Cut(rest, "@http"); ok {
 		parts := strings.SplitN("http"+base, "/", 4) // http:, nothing, the host, a path
 		address = strings.Join(parts[:min(len(parts), 3)], "/")
 	}
-	retry := model.Retry{Timeout: o.perCall, Pace: s.pace.At(address, os.Getenv(keys[scheme]))}
-	if o.once {
-		retry.Attempts = 1
-	}
+	endpoint := s.pace.At(address, os.Getenv(keys[scheme]))
 	if s.budget == nil {
-		return retry, nil
+		return endpoint, nil
 	}
 	table, err := s.priceTable()
 	if err != nil {
-		return retry, err
+		return nil, err
 	}
 	p, _ := table.Find(spec, nil)
-	retry.Pace, err = s.budget.Pace(p, retry.Pace)
+	purse, err := s.budget.Pace(p, endpoint)
 	if errors.Is(err, budget.ErrPrice) {
-		err = fmt.Errorf("a budget in money cannot be kept for model %q: its price is not known; give it in a file (--prices), or a budget in tokens", model.BaseName(spec))
+		return nil, fmt.Errorf("a budget in money cannot be kept for model %q: its price is not known; give it in a file (--prices), or a budget in tokens", model.BaseName(spec))
 	}
-	return retry, err
+	return purse, err
 }
 
 // ended is why the budget lets no more be spent; nil while it does.

@@ -185,7 +185,7 @@ func TestBudgetStops(t *testing.T) {
 		t.Run(budget, func(t *testing.T) {
 			p := modeltest.Serve(t, modeltest.Options{Play: telling(play, used)})
 			db := filepath.Join(t.TempDir(), "budget.db")
-			args := []string{"run", "--suite", "examples", "--limit", "3", "--repeats", "1", "--agent", "compat:test-model@" + p.URL, "--store", db, "--max-tokens", "200", "--prices", prices}
+			args := []string{"run", "--suite", "examples", "--limit", "3", "--repeats", "1", "--agent", "compat:test-model@" + p.URL, "--store", db, "--max-tokens", "200", "--prices", prices, "--concurrency", "3"}
 			code, out, errs := command(t, append(args, "--budget", budget)...)
 			first := len(p.Requests())
 			if code != exitMissed || first > most || first < most/2 || !strings.Contains(errs, "is used up") || strings.TrimSpace(out) == "" {

@@ -18,6 +18,16 @@ type modelOptions struct {
 	perCall time.Duration // of one attempt at a model call; 0: the default
 	effort  string        // of reasoning; empty: the provider's own
 	once    bool          // an attempt that fails is not repeated
+	pace    model.Pace    // holds attempts back; rooms.model sets it
+}
+
+// retry is how a turn is attempted.
+func (o modelOptions) retry() model.Retry {
+	r := model.Retry{Timeout: o.perCall, Pace: o.pace}
+	if o.once {
+		r.Attempts = 1
+	}
+	return r
 }
 
 // model resolves what names a model: a preset, or PROTOCOL:MODEL, and @BASE_URL where it
@@ -27,8 +37,7 @@ func (r rooms) model(spec string, o modelOptions) (model.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	retry, err := r.retry(spec, o)
-	if err != nil {
+	if o.pace, err = r.paceOf(spec); err != nil {
 		return nil, err
 	}
 	var m model.Model
@@ -37,9 +46,9 @@ func (r rooms) model(spec string, o modelOptions) (model.Model, error) {
 		if o.effort != "" {
 			return nil, fmt.Errorf("effort %q: %s has no common field for it", o.effort, compat.Scheme)
 		}
-		m, err = compat.New(spec, compat.Options{Key: os.Getenv(compat.KeyEnv), Retry: retry})
+		m, err = compat.New(spec, compat.Options{Key: os.Getenv(compat.KeyEnv), Retry: o.retry()})
 	default:
-		return nil, fmt.Errorf("model %q is not known; accepted: a preset's name, compat:MODEL@BASE_URL", kind+":…")
+		return nil, fmt.Errorf("model %q is not known; accepted: compat:MODEL@BASE_URL, or a preset's name", kind+":…")
 	}
 	if err != nil {
 		return nil, err
@@ -59,7 +68,7 @@ func (r rooms) named(spec string, o modelOptions) (string, modelOptions, error) 
 	}
 	p, err := c.Find(spec)
 	if err != nil {
-		return "", o, err
+		return "", o, fmt.Errorf("model %q is not known; accepted: compat:MODEL@BASE_URL, or a preset's name; %w", spec, err)
 	}
 	if p.Kind != preset.Model {
 		return "", o, fmt.Errorf("%q is an agent program and no model", p.Name)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -179,18 +178,9 @@ func (r request) resolve(rooms rooms, s *suite.Suite) ([]resolved, error) {
 	}
 	var all []resolved
 	for _, spec := range r.Agents {
-		a, err := rooms.agent(spec, ask)
-		absent := r.tolerate(err)
-		if err != nil && absent == nil {
+		a, ref, absent, err := r.subject(rooms, spec, ask)
+		if err != nil {
 			return nil, err
-		}
-		ref := agentbound.AgentRef{}
-		if absent != nil {
-			ref = absentRef(absent.preset, cmp.Or(ask.maxTokens, absent.preset.MaxTokens))
-		} else if ref = a.Ref(); rooms.budget != nil {
-			if err := rooms.budgeted(ref); err != nil {
-				return nil, err
-			}
 		}
 		for _, name := range r.Inter {
 			i, err := rooms.intervention(name)

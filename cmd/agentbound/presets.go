@@ -2,7 +2,9 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/agent"
@@ -38,6 +40,26 @@ func (r rooms) presetAgent(name string, ask asking) (agent.Agent, error) {
 		return nil, coded{exitUsage, &absent{p, err}}
 	}
 	return labelled{a, p.Name}, nil
+}
+
+// subject resolves an agent and holds it to the budget. In a dry run a preset that cannot
+// be run here is no error: what it would be asked for stands in its place.
+func (r request) subject(rooms rooms, spec string, ask asking) (agent.Agent, agentbound.AgentRef, *absent, error) {
+	a, err := rooms.agent(spec, ask)
+	if gone, ok := errors.AsType[*absent](err); ok && r.dry {
+		ref := agentbound.AgentRef{Name: gone.preset.Spec, Kind: string(gone.preset.Kind), Label: gone.preset.Name}
+		if n := cmp.Or(ask.maxTokens, gone.preset.MaxTokens); n > 0 {
+			ref.Settings = map[string]string{"max_tokens": strconv.Itoa(n)}
+		}
+		return nil, ref, gone, nil
+	}
+	if err != nil {
+		return nil, agentbound.AgentRef{}, nil, err
+	}
+	if rooms.budget != nil {
+		err = rooms.budgeted(a.Ref())
+	}
+	return a, a.Ref(), nil, err
 }
 
 // labelled is an agent under a preset's name: tables show the name, while trials are

@@ -32,7 +32,7 @@ func Read(path string, v any) (*File, error) {
 		return nil, err
 	}
 	b, err := io.ReadAll(io.LimitReader(f, Most+1))
-	if err = errors.Join(err, f.Close()); err != nil {
+	if err := errors.Join(err, f.Close()); err != nil {
 		return nil, err
 	}
 	return Decode(path, b, v)

@@ -20,7 +20,7 @@ import (
 func TestParse(t *testing.T) {
 	for s, want := range map[string]budget.Amount{
 		"usd=5": {USD: 5}, "5usd": {USD: 5}, "$2.50": {USD: 2.5}, "USD=0.5": {USD: 0.5}, "tokens=2M": {Tokens: 2_000_000}, "1.5ktokens": {Tokens: 1500},
-		"usd=5,tokens=2M": {USD: 5, Tokens: 2_000_000}, " tokens = 100 , usd = 1 ": {USD: 1, Tokens: 100}, "tokens=1e6": {Tokens: 1_000_000},
+		"usd=5,tokens=2M": {USD: 5, Tokens: 2_000_000}, "tokens = 100, usd = 1": {USD: 1, Tokens: 100}, "tokens=1e6": {Tokens: 1_000_000},
 	} {
 		if got, err := budget.Parse(s); err != nil || got != want {
 			t.Errorf("%q: %+v, %v", s, got, err)
