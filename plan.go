@@ -50,6 +50,17 @@ type AgentRef struct {
 	Privileged    bool              `json:"privileged,omitempty"` // reads the package: an instrument check
 	Deterministic bool              `json:"deterministic,omitempty"`
 	Settings      map[string]string `json:"settings,omitempty"`
+	// Label is what tables call the agent, where that is another name than Name: a
+	// preset's. It makes a run of its own, and decides no trial.
+	Label string `json:"label,omitempty"`
+}
+
+// Title is the name for tables.
+func (a AgentRef) Title() string {
+	if a.Label != "" {
+		return a.Label
+	}
+	return a.Name
 }
 
 // Intervention is a resolved mitigation; Name is "bare" for none.
@@ -66,9 +77,10 @@ const Bare = "bare"
 func (p Plan) ID() RunID { return RunID(DigestJSON(p)[:16]) }
 
 // Key is the digest of one trial of the plan: task, resolved agent, intervention,
-// world, limits, seed, repeat and counter. It holds no run id and no judge, so
-// that a stored trial serves every run that would make it again.
+// world, limits, seed, repeat and counter. It holds no run id, no judge and no label of
+// the agent, so that a stored trial serves every run that would make it again.
 func (p Plan) Key(family Digest, split Split, repeat int) TrialKey {
+	p.Agent.Label = ""
 	return TrialKey(DigestJSON(struct {
 		Family       Digest
 		Split        Split

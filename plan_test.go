@@ -146,9 +146,25 @@ func fields(v reflect.Value) (out []reflect.Value) {
 	return out
 }
 
+// TestLabel: what tables call an agent makes a run of its own, and no trial.
+func TestLabel(t *testing.T) {
+	p := agentbound.Plan{Version: agentbound.PlanVersion, Agent: agentbound.AgentRef{Name: "compat:m@u", Kind: "model", Version: "1"}, Repeats: 1}
+	labelled := p
+	labelled.Agent.Label = "M 1"
+	if p.ID() == labelled.ID() {
+		t.Error("two names of an agent are one run")
+	}
+	if p.Key("f", agentbound.HB, 0) != labelled.Key("f", agentbound.HB, 0) {
+		t.Error("a label decides trials")
+	}
+	if p.Agent.Title() != "compat:m@u" || labelled.Agent.Title() != "M 1" {
+		t.Errorf("titles %q, %q", p.Agent.Title(), labelled.Agent.Title())
+	}
+}
+
 func TestUsageAdd(t *testing.T) {
-	got := agentbound.Usage{InputTokens: 1, OutputTokens: 2, USD: 0.5}.Add(agentbound.Usage{InputTokens: 10, OutputTokens: 20, USD: 1})
-	if d := cmp.Diff(agentbound.Usage{InputTokens: 11, OutputTokens: 22, USD: 1.5}, got); d != "" {
+	got := agentbound.Usage{InputTokens: 1, OutputTokens: 2, USD: 0.5, CachedTokens: 1}.Add(agentbound.Usage{InputTokens: 10, OutputTokens: 20, USD: 1, CachedTokens: 4})
+	if d := cmp.Diff(agentbound.Usage{InputTokens: 11, OutputTokens: 22, USD: 1.5, CachedTokens: 5}, got); d != "" {
 		t.Error(d)
 	}
 }

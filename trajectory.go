@@ -126,16 +126,19 @@ type GateDecision struct {
 	Reason  string `json:"reason,omitempty"`
 }
 
-// Usage counts what a step cost.
+// Usage counts what a step cost. CachedTokens are those of InputTokens that the provider
+// had seen before and charges less for. USD is what the subject itself told; it is 0
+// for a model, whose cost is found from its tokens when a report is made.
 type Usage struct {
 	InputTokens  int64   `json:"input_tokens,omitempty"`
 	OutputTokens int64   `json:"output_tokens,omitempty"`
 	USD          float64 `json:"usd,omitempty"`
+	CachedTokens int64   `json:"cached_tokens,omitempty"`
 }
 
 // Add sums two usages.
 func (u Usage) Add(v Usage) Usage {
-	return Usage{u.InputTokens + v.InputTokens, u.OutputTokens + v.OutputTokens, u.USD + v.USD}
+	return Usage{u.InputTokens + v.InputTokens, u.OutputTokens + v.OutputTokens, u.USD + v.USD, u.CachedTokens + v.CachedTokens}
 }
 
 // Word is the subject's own word for how it ended (design §5).

@@ -16,8 +16,19 @@ type Retry struct {
 	Base     time.Duration // pause after the first attempt, doubled after each; 0: 1 second
 	Longest  time.Duration // pause, and what a server may ask for; 0: 1 minute
 
+	Pace Pace // decides when an attempt may be made; nil: at once
+
 	Sleep  func(ctx context.Context, d time.Duration) error // nil: on the clock
 	Jitter func() float64                                   // in [0, 1); nil: random
+}
+
+// Pace holds attempts back: a shared endpoint's limits, a budget. It is asked before
+// each attempt, so that a turn that is tried six times counts six times.
+type Pace interface {
+	// Enter waits until an attempt may be made, and reserves what it may cost. The time
+	// it waits is not the attempt's. Leave must be called once with what came of it.
+	// The error is that of ctx, or says why there will be no attempt; it ends the turn.
+	Enter(ctx context.Context) (leave func(Response, error), err error)
 }
 
 func (r Retry) withDefaults() Retry {
@@ -55,6 +66,9 @@ func (r Retry) Do(ctx context.Context, attempt func(ctx context.Context) (Respon
 		if ctx.Err() != nil {
 			return Response{}, context.Cause(ctx)
 		}
+		if h, ok := errors.AsType[*held](err); ok {
+			return Response{}, h.error
+		}
 		fault, ok := errors.AsType[*Error](err)
 		if !ok || !fault.Transient() {
 			return Response{}, err
@@ -68,7 +82,26 @@ func (r Retry) Do(ctx context.Context, attempt func(ctx context.Context) (Respon
 	}
 }
 
+// once makes one attempt, when Pace lets it.
 func (r Retry) once(ctx context.Context, attempt func(ctx context.Context) (Response, error)) (Response, error) {
+	if r.Pace == nil {
+		return r.timed(ctx, attempt)
+	}
+	leave, err := r.Pace.Enter(ctx)
+	if err != nil {
+		return Response{}, &held{err}
+	}
+	res, err := r.timed(ctx, attempt)
+	leave(res, err)
+	return res, err
+}
+
+// held is an error of Pace: it is not tried again, whatever it is.
+type held struct{ error }
+
+func (h *held) Unwrap() error { return h.error }
+
+func (r Retry) timed(ctx context.Context, attempt func(ctx context.Context) (Response, error)) (Response, error) {
 	late := &Error{Fault: FaultTimeout, What: fmt.Sprintf("no answer within %s", r.Timeout)}
 	timed, cancel := context.WithTimeoutCause(ctx, r.Timeout, late)
 	defer cancel()

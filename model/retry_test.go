@@ -106,3 +106,40 @@ func TestRetryEnds(t *testing.T) {
 		})
 	}
 }
+
+// gate is a Pace that holds each attempt for a while, or turns it away.
+type gate struct {
+	wait    time.Duration
+	refuse  error
+	entered int
+	left    []error
+}
+
+func (g *gate) Enter(context.Context) (func(model.Response, error), error) {
+	time.Sleep(g.wait)
+	g.entered++
+	if g.refuse != nil && g.entered == 2 {
+		return nil, g.refuse
+	}
+	return func(_ model.Response, err error) { g.left = append(g.left, err) }, nil
+}
+
+// TestPace: it is asked before each attempt and told what came of each; what it waits is
+// not the attempt's time, and what it refuses is final.
+func TestPace(t *testing.T) {
+	busy := &model.Error{Fault: model.FaultRate, What: "busy"}
+	synctest.Test(t, func(t *testing.T) {
+		asked, g := 0, &gate{wait: time.Hour}
+		_, err := model.Retry{Timeout: time.Second, Pace: g}.Do(t.Context(), fails(&asked, busy, busy))
+		if err != nil || g.entered != 3 || len(g.left) != 3 || !errors.Is(g.left[1], busy) || g.left[2] != nil {
+			t.Errorf("entered %d times, left with %v; error %v", g.entered, g.left, err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		asked, g := 0, &gate{refuse: &model.Error{Fault: model.FaultRate, What: "no more"}}
+		_, err := model.Retry{Pace: g}.Do(t.Context(), fails(&asked, busy, busy))
+		if message(err) != "no more" || asked != 1 || g.entered != 2 || len(g.left) != 1 {
+			t.Errorf("asked %d times, entered %d times; error %v", asked, g.entered, err)
+		}
+	})
+}

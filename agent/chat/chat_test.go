@@ -230,7 +230,7 @@ func TestUsage(t *testing.T) {
 	r := done
 	r.Usage = model.Usage{Input: 100, Cached: 60, Output: 7, Reasoning: 2}
 	got := converse(t, setup{}, r)
-	if u := got.Steps[0].Usage; u != (agentbound.Usage{InputTokens: 100, OutputTokens: 7}) {
+	if u := got.Steps[0].Usage; u != (agentbound.Usage{InputTokens: 100, OutputTokens: 7, CachedTokens: 60}) {
 		t.Errorf("usage %+v", u)
 	}
 }

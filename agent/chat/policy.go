@@ -146,7 +146,7 @@ func (p *policy) decide(t turn, u model.Usage) episode.Decision {
 	p.last = t
 	return episode.Decision{
 		Thought: t.thought, Source: t.source, Calls: t.calls, Outcome: t.end,
-		Usage: agentbound.Usage{InputTokens: u.Input, OutputTokens: u.Output},
+		Usage: agentbound.Usage{InputTokens: u.Input, OutputTokens: u.Output, CachedTokens: u.Cached},
 	}
 }
 

@@ -250,15 +250,15 @@ func (o object) usage() (u agentbound.Usage, err error) {
 	for _, field := range []struct {
 		name string
 		to   any
-	}{{"input_tokens", &u.InputTokens}, {"output_tokens", &u.OutputTokens}, {"usd", &u.USD}} {
+	}{{"input_tokens", &u.InputTokens}, {"output_tokens", &u.OutputTokens}, {"cached_tokens", &u.CachedTokens}, {"usd", &u.USD}} {
 		if m.has(field.name) && json.Unmarshal(m[field.name], field.to) != nil {
 			return u, refuse("usage.%s is not taken; tokens are whole numbers, usd a number", field.name)
 		}
 	}
-	if u.InputTokens < 0 || u.OutputTokens < 0 || u.USD < 0 {
+	if u.InputTokens < 0 || u.OutputTokens < 0 || u.CachedTokens < 0 || u.USD < 0 {
 		return u, refuse("usage is below 0")
 	}
-	if u.InputTokens > mostTokens || u.OutputTokens > mostTokens || u.USD > mostUSD {
+	if u.InputTokens > mostTokens || u.OutputTokens > mostTokens || u.CachedTokens > mostTokens || u.USD > mostUSD {
 		return u, refuse("usage is more than one decision can cost; accepted: up to %d tokens and %d usd", mostTokens, mostUSD)
 	}
 	return u, nil

@@ -1,13 +1,18 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	agentexec "github.com/agentbound/agentbound/agent/exec"
+	"github.com/agentbound/agentbound/agent/preset"
 	"github.com/agentbound/agentbound/agent/reference"
+	"github.com/agentbound/agentbound/internal/run"
 	"github.com/agentbound/agentbound/model/compat"
 )
 
@@ -20,50 +25,88 @@ type agentRow struct {
 	Needs      []string `json:"needs"`
 	Privileged bool     `json:"privileged"`
 	About      string   `json:"about"`
+
+	// Of presets.
+	Spec      string   `json:"spec,omitempty"` // what the name stands for
+	Endpoint  string   `json:"endpoint,omitempty"`
+	Reasoning string   `json:"reasoning,omitempty"`
+	Serve     string   `json:"serve,omitempty"` // the command that serves the model
+	Check     *checked `json:"check,omitempty"` // of --check
 }
 
 func newAgents(io stdio) *cobra.Command {
 	var format string
+	var check bool
+	var l Limits
 	cmd := &cobra.Command{
-		Use: "agents", Short: "List the agents there are", Args: cobra.NoArgs,
-		Long:    "List the agents that --agent takes. Privileged ones read the package in order to decide:\nthey check the instrument and enter no comparison.",
-		Example: "  agentbound agents\n  agentbound agents --format json",
-		RunE: func(*cobra.Command, []string) error {
+		Use: "agents [NAME…]", Short: "List the agents there are; --check asks whether they answer",
+		Long: `List the agents that --agent takes: presets by name, and the forms of specifications.
+Privileged ones read the package in order to decide: they check the instrument and
+enter no comparison.
+
+Nothing is contacted unless --check is given. Then each model that is named, or each
+preset where none is, is asked one short question, and exit code 1 says that one does
+not answer. A NAME is a preset's, or a specification.`,
+		Example: `  agentbound agents
+  agentbound agents 'Kimi K3' --format json
+  agentbound agents --check 'Kimi K3' compat:my-model@http://127.0.0.1:8000/v1`,
+		RunE: func(cmd *cobra.Command, names []string) error {
 			if err := checkFormat(format, "table", "json"); err != nil {
 				return err
 			}
-			rows, err := agentRows()
+			rooms, err := l.rooms()
 			if err != nil {
 				return err
+			}
+			rows, err := agentRows(rooms, names, check)
+			if err != nil {
+				return err
+			}
+			if check {
+				return checkAgents(cmd.Context(), io, rooms, rows, format)
 			}
 			if format == "json" {
 				return printJSON(io.out, rows)
 			}
-			w := tabwriter.NewWriter(io.out, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "AGENT\tPRIVILEGED\tWHAT IT DOES")
-			for _, r := range rows {
-				mark := ""
-				if r.Privileged {
-					mark = "yes"
-				}
-				fmt.Fprintf(w, "%s\t%s\t%s\n", r.Name, mark, r.About)
-			}
-			return w.Flush()
+			return printAgents(io.out, rows)
 		},
 	}
 	addFormat(cmd, &format)
+	addPresets(cmd, &l.Presets)
+	cmd.Flags().BoolVar(&check, "check", false, "ask each model one short question; costs a few tokens each")
 	return cmd
 }
 
-func agentRows() ([]agentRow, error) {
+// agentRows are the rows of those that were named, else of all. To be checked are models
+// and presets only.
+func agentRows(r rooms, names []string, check bool) ([]agentRow, error) {
+	catalogue, err := r.catalogue()
+	if err != nil {
+		return nil, err
+	}
 	var rows []agentRow
-	for _, name := range reference.Names() {
-		a, err := newRooms().agent("reference:"+name, asking{})
+	for _, name := range names {
+		row, err := namedRow(r, catalogue, name)
 		if err != nil {
 			return nil, err
 		}
-		ref := a.Ref()
-		rows = append(rows, agentRow{Name: ref.Name, Kind: ref.Kind, Needs: []string{}, Privileged: ref.Privileged, About: reference.About(name)})
+		rows = append(rows, row)
+	}
+	if len(names) > 0 {
+		return rows, nil
+	}
+	for _, p := range catalogue {
+		rows = append(rows, presetRow(p))
+	}
+	if check {
+		return rows, nil
+	}
+	for _, name := range reference.Names() {
+		row, err := namedRow(r, catalogue, "reference:"+name)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, row)
 	}
 	return append(rows, agentRow{
 		Name: "compat:MODEL@BASE_URL", Kind: "model", Protocol: "chat-completions", Model: "MODEL", Needs: []string{"an endpoint; " + compat.KeyEnv + " where it asks for a key"},
@@ -72,4 +115,110 @@ func agentRows() ([]agentRow, error) {
 		Name: "exec:COMMAND", Kind: "exec", Protocol: fmt.Sprintf("json-lines/%d", agentexec.Version), Needs: []string{"a program"},
 		About: "any program over JSON lines, see docs/exec.md",
 	}), nil
+}
+
+// namedRow is the row of a preset or of a specification.
+func namedRow(r rooms, catalogue preset.Catalogue, name string) (agentRow, error) {
+	if !strings.Contains(name, ":") {
+		p, err := catalogue.Find(name)
+		if err != nil {
+			return agentRow{}, coded{exitUsage, err}
+		}
+		return presetRow(p), nil
+	}
+	a, err := r.agent(name, asking{})
+	if err != nil {
+		return agentRow{}, err
+	}
+	ref := a.Ref()
+	row := agentRow{Name: ref.Name, Kind: ref.Kind, Needs: []string{}, Privileged: ref.Privileged}
+	kind, rest, _ := strings.Cut(name, ":")
+	switch ref.Kind {
+	case "reference":
+		row.About = reference.About(rest)
+	case "model":
+		p := preset.Preset{Spec: name}
+		row.Protocol, row.Model, row.Endpoint, row.Spec = p.Protocol(), p.ModelID(), p.Address(), name
+	default:
+		row.Protocol = kind
+	}
+	return row, nil
+}
+
+// presetRow says of a preset what it needs.
+func presetRow(p preset.Preset) agentRow {
+	row := agentRow{
+		Name: p.Name, Kind: string(p.Kind), Protocol: p.Protocol(), Model: p.ModelID(), Needs: []string{}, About: p.Note,
+		Spec: p.Spec, Endpoint: p.Address(), Reasoning: p.Reasoning, Serve: p.Serve,
+	}
+	if p.Kind == preset.Harness {
+		row.Needs = append(row.Needs, "support for the agent program "+p.Scheme()+", which this version does not have yet")
+	}
+	if p.Key != "" {
+		row.Needs = append(row.Needs, "a key in "+p.Key)
+	}
+	if p.Key == "" && p.Kind == preset.Model {
+		row.Needs = append(row.Needs, "a server at "+p.Address())
+	}
+	return row
+}
+
+func printAgents(out io.Writer, rows []agentRow) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "AGENT\tKIND\tPROTOCOL\tMODEL\tPRIVILEGED\tNEEDS, OR WHAT IT DOES")
+	for _, r := range rows {
+		mark := ""
+		if r.Privileged {
+			mark = "yes"
+		}
+		about := strings.Join(r.Needs, "; ")
+		if r.Kind != "model" && r.Kind != "harness" || r.Spec == "" {
+			about = r.About
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Name, r.Kind, dash(r.Protocol), dash(r.Model), mark, about)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	title := "\nTo serve open models with vLLM (any server of their protocol will do):\n"
+	for _, r := range rows {
+		if r.Serve != "" {
+			fmt.Fprintf(out, "%s  %s\n    %s\n", title, r.Name, r.Serve)
+			if r.About != "" {
+				fmt.Fprintf(out, "    (%s)\n", r.About)
+			}
+			title = ""
+		}
+	}
+	return nil
+}
+
+// checkAgents asks each row and prints what came of it.
+func checkAgents(ctx context.Context, std stdio, r rooms, rows []agentRow, format string) error {
+	err := run.Each(ctx, len(rows), func(ctx context.Context, i int) error {
+		c := r.check(ctx, rows[i])
+		rows[i].Check = &c
+		return ctx.Err()
+	})
+	if err != nil {
+		return err
+	}
+	failed := 0
+	for _, row := range rows {
+		if !row.Check.Answers {
+			failed++
+		}
+		if format != "json" {
+			fmt.Fprintf(std.out, "%s: %s\n", row.Name, row.Check)
+		}
+	}
+	if format == "json" {
+		if err := printJSON(std.out, rows); err != nil {
+			return err
+		}
+	}
+	if failed > 0 {
+		return coded{exitMissed, fmt.Errorf("%d of %d do not answer", failed, len(rows))}
+	}
+	return nil
 }

@@ -38,7 +38,9 @@ func TestScripts(t *testing.T) {
 			for name, spec := range peers {
 				env.Setenv(name, spec)
 			}
-			return nil
+			plan, err := filepath.Abs("../../examples/table2.yaml")
+			env.Setenv("TABLE2", plan)
+			return err
 		},
 	})
 }

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
 	"time"
 
+	"github.com/agentbound/agentbound/agent/preset"
 	"github.com/agentbound/agentbound/model"
 	"github.com/agentbound/agentbound/model/compat"
 )
@@ -14,15 +16,73 @@ import (
 // world or a writer of families.
 type modelOptions struct {
 	perCall time.Duration // of one attempt at a model call; 0: the default
+	effort  string        // of reasoning; empty: the provider's own
+	once    bool          // an attempt that fails is not repeated
+	pace    model.Pace    // holds attempts back; rooms.model sets it
 }
 
-// model resolves what names a model: PROTOCOL:MODEL, and @BASE_URL where it has no
-// vendor of its own. Errors repeat no part of an address that could be secret.
-func (rooms) model(spec string, o modelOptions) (model.Model, error) {
-	retry := model.Retry{Timeout: o.perCall}
+// retry is how a turn is attempted.
+func (o modelOptions) retry() model.Retry {
+	r := model.Retry{Timeout: o.perCall, Pace: o.pace}
+	if o.once {
+		r.Attempts = 1
+	}
+	return r
+}
+
+// model resolves what names a model: a preset, or PROTOCOL:MODEL, and @BASE_URL where it
+// has no vendor of its own. Errors repeat no part of an address that could be secret.
+func (r rooms) model(spec string, o modelOptions) (model.Model, error) {
+	spec, o, err := r.named(spec, o)
+	if err != nil {
+		return nil, err
+	}
+	if o.pace, err = r.paceOf(spec); err != nil {
+		return nil, err
+	}
+	var m model.Model
 	switch kind, _, _ := strings.Cut(spec, ":"); kind {
 	case compat.Scheme:
-		return compat.New(spec, compat.Options{Key: os.Getenv(compat.KeyEnv), Retry: retry})
+		if o.effort != "" {
+			return nil, fmt.Errorf("effort %q: %s has no common field for it", o.effort, compat.Scheme)
+		}
+		m, err = compat.New(spec, compat.Options{Key: os.Getenv(compat.KeyEnv), Retry: o.retry()})
+	default:
+		return nil, fmt.Errorf("model %q is not known; accepted: compat:MODEL@BASE_URL, or a preset's name", kind+":…")
 	}
-	return nil, fmt.Errorf("model %q is not known; accepted: compat:MODEL@BASE_URL", spec)
+	if err != nil {
+		return nil, err
+	}
+	return weighed{m}, nil
+}
+
+// named turns a preset's name into its specification and effort. What has a colon is a
+// specification already.
+func (r rooms) named(spec string, o modelOptions) (string, modelOptions, error) {
+	if strings.Contains(spec, ":") {
+		return spec, o, nil
+	}
+	c, err := r.catalogue()
+	if err != nil {
+		return "", o, err
+	}
+	p, err := c.Find(spec)
+	if err != nil {
+		return "", o, fmt.Errorf("model %q is not known; accepted: compat:MODEL@BASE_URL, or a preset's name; %w", spec, err)
+	}
+	if p.Kind != preset.Model {
+		return "", o, fmt.Errorf("%q is an agent program and no model", p.Name)
+	}
+	if o.effort == "" {
+		o.effort = p.Effort
+	}
+	return p.Spec, o, nil
+}
+
+// weighed lets pace and budget know what each turn asks for.
+type weighed struct{ model.Model }
+
+// Chat implements model.Model.
+func (w weighed) Chat(ctx context.Context, r model.Request) (model.Response, error) {
+	return w.Model.Chat(model.Weigh(ctx, r), r)
 }

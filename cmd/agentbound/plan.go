@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -52,6 +51,9 @@ type request struct {
 	Temperature string `yaml:"temperature"` // empty: the provider's own
 	MaxTokens   int    `yaml:"max_tokens"`  // of one turn; 0: the provider's own
 	PerCall     string `yaml:"per_call"`    // time for one attempt at a model call
+
+	Limits `yaml:",inline"`
+	dry    bool // only described: a preset that cannot be run here is no error
 }
 
 // stochasticRepeats is how often an agent that samples meets each task by default.
@@ -75,6 +77,8 @@ func addRequest(cmd *cobra.Command, r *request) {
 	f.StringVar(&r.Temperature, "temperature", "", "temperature of a model; empty: the provider's own")
 	f.IntVar(&r.MaxTokens, "max-tokens", 0, "most tokens of a model's turn; 0: the provider's own")
 	f.StringVar(&r.PerCall, "per-call", "", "time for one attempt at a model call, such as 2m; 5m by default")
+	addLimits(cmd, &r.Limits)
+	f.StringVar(&r.RunTimeout, "run-timeout", "", "wall clock of each run in this command, such as 8h; then it stops cleanly")
 }
 
 // fromFile reads a plan file; flags that were given outrank it.
@@ -83,7 +87,7 @@ func (r *request) fromFile(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	file := request{Suite: r.Suite, Inter: r.Inter, World: r.World, Judge: r.Judge, Splits: r.Splits}
+	file := request{Suite: r.Suite, Inter: r.Inter, World: r.World, Judge: r.Judge, Splits: r.Splits, dry: r.dry}
 	if err := yaml.UnmarshalWithOptions(b, &file, yaml.Strict()); err != nil {
 		return usage("plan %s: %s", path, yaml.FormatError(err, false, true))
 	}
@@ -97,9 +101,11 @@ func (r *request) fromFile(cmd *cobra.Command, path string) error {
 		{"splits", func() { file.Splits = r.Splits }}, {"limit", func() { file.Limit = r.Limit }}, {"repeats", func() { file.Repeats = r.Repeats }},
 		{"max-steps", func() { file.MaxSteps = r.MaxSteps }}, {"timeout", func() { file.Timeout = r.Timeout }}, {"seed", func() { file.Seed = r.Seed }}, {"form", func() { file.Form = r.Form }},
 		{"temperature", func() { file.Temperature = r.Temperature }}, {"max-tokens", func() { file.MaxTokens = r.MaxTokens }},
-		{"per-call", func() { file.PerCall = r.PerCall }},
 		{"judge-model", func() { file.JudgeModels = r.JudgeModels }}, {"judge-samples", func() { file.JudgeSamples = r.JudgeSamples }},
 		{"judge-thoughts", func() { file.JudgeThoughts = r.JudgeThoughts }}, {"judge-temperature", func() { file.JudgeTemperature = r.JudgeTemperature }},
+		{"per-call", func() { file.PerCall = r.PerCall }}, {"rpm", func() { file.RPM = r.RPM }}, {"tpm", func() { file.TPM = r.TPM }},
+		{"endpoint-concurrency", func() { file.Concurrent = r.Concurrent }}, {"budget", func() { file.Budget = r.Budget }},
+		{"run-timeout", func() { file.RunTimeout = r.RunTimeout }}, {"prices", func() { file.Prices = r.Prices }}, {"presets", func() { file.Presets = r.Presets }},
 	} {
 		if given(f.flag) {
 			f.keep()
@@ -155,6 +161,7 @@ type resolved struct {
 	intervention intervene.Intervention
 	world        world.Factory
 	judges       []judge.Judge
+	absent       *absent // of a dry run: the agent cannot be run here
 }
 
 // resolve makes one plan for each agent and intervention, in that order.
@@ -180,7 +187,7 @@ func (r request) resolve(rooms rooms, s *suite.Suite) ([]resolved, error) {
 	}
 	var all []resolved
 	for _, spec := range r.Agents {
-		a, err := rooms.agent(spec, ask)
+		a, ref, absent, err := r.subject(rooms, spec, ask)
 		if err != nil {
 			return nil, err
 		}
@@ -190,11 +197,11 @@ func (r request) resolve(rooms rooms, s *suite.Suite) ([]resolved, error) {
 				return nil, err
 			}
 			plan := base
-			plan.Agent, plan.Intervention, plan.Repeats = a.Ref(), i.Ref, r.repeats(a.Ref())
+			plan.Agent, plan.Intervention, plan.Repeats = ref, i.Ref, r.repeats(ref)
 			if err := run.Validate(s, plan); err != nil {
 				return nil, coded{exitUsage, err}
 			}
-			all = append(all, resolved{plan, a, i, w, judges})
+			all = append(all, resolved{plan, a, i, w, judges, absent})
 		}
 	}
 	return all, nil
@@ -310,30 +317,4 @@ func trials(s *suite.Suite, p agentbound.Plan) int {
 		families = len(s.Families)
 	}
 	return families * len(p.Splits) * p.Repeats
-}
-
-// describe prints what a run would do, for --dry-run.
-func describe(std stdio, s *suite.Suite, all []resolved) error {
-	total := 0
-	for _, r := range all {
-		n := trials(s, r.plan)
-		total += n
-		fmt.Fprintf(std.out, "%s  %s, %s, world %s, judge %s: %d trials of at most %d steps, %s\n",
-			r.plan.ID(), r.plan.Agent.Name, r.plan.Intervention.Name, r.plan.World, r.plan.Judges[0], n, r.plan.Limits.Steps, worstCost(r.plan, n))
-		describeJudging(std.out, r.judges, n)
-	}
-	fmt.Fprintf(std.out, "suite %s (%.12s), %d runs, %d trials\n", s.Name, s.Digest, len(all), total)
-	return nil
-}
-
-// worstCost is what a plan could cost. Prices are not known to the program, so that a
-// model's is told in calls: each step one, and one more to end.
-func worstCost(p agentbound.Plan, trials int) string {
-	switch p.Agent.Kind {
-	case "reference":
-		return "cost at most $0.00"
-	case "model":
-		return fmt.Sprintf("at most %d model calls (prices are not known)", trials*(p.Limits.Steps+1))
-	}
-	return "cost not known"
 }

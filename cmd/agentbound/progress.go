@@ -9,6 +9,8 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 
 	"github.com/agentbound/agentbound/internal/run"
+	"github.com/agentbound/agentbound/model"
+	"github.com/agentbound/agentbound/model/price"
 )
 
 // progress shows how a run goes, on stderr: a bar on a terminal, else a plain line
@@ -21,6 +23,7 @@ type progress struct {
 	bars    *mpb.Progress
 	bar     *mpb.Bar
 	current run.Progress
+	price   price.Price // of the agent's model; zero: not known
 }
 
 // lineEvery is the pause between plain lines.
@@ -106,8 +109,12 @@ func (p *progress) rate(s run.Progress) string {
 			text += fmt.Sprintf(", %s left", (time.Duration(float64(left)/perSecond) * time.Second).Round(time.Second))
 		}
 	}
-	if s.Usage.USD > 0 {
-		text += fmt.Sprintf(", $%.2f", s.Usage.USD)
+	usd := s.Usage.USD
+	if usd == 0 {
+		usd = p.price.Sum(model.Usage{Input: s.Usage.InputTokens, Cached: s.Usage.CachedTokens, Output: s.Usage.OutputTokens})
+	}
+	if usd > 0 {
+		text += fmt.Sprintf(", $%.2f", usd)
 	}
 	if s.Unscored > 0 {
 		text += fmt.Sprintf(", %d unscored", s.Unscored)

@@ -13,6 +13,7 @@ import (
 
 func newReport(io stdio) *cobra.Command {
 	var path, format, against, figures string
+	var l Limits
 	var o report.Options
 	var page report.PageOptions
 	cmd := &cobra.Command{
@@ -29,6 +30,13 @@ func newReport(io stdio) *cobra.Command {
 			if err != nil {
 				return coded{exitUsage, err}
 			}
+			rooms, err := l.rooms()
+			if err != nil {
+				return err
+			}
+			if o.Prices, err = rooms.priceTable(); err != nil {
+				return err
+			}
 			return withStoredRuns(cmd.Context(), path, args, against, &o, func(db store.Store, r *report.Report) error {
 				if figures != "" {
 					if err := writeFigures(io, r, figures); err != nil {
@@ -43,6 +51,7 @@ func newReport(io stdio) *cobra.Command {
 		},
 	}
 	addStore(cmd, &path)
+	addPrices(cmd, &l.Prices)
 	f := cmd.Flags()
 	f.StringVar(&format, "format", "table", "table, markdown, csv, json or html; html is for evaluators: never show it to a subject")
 	f.StringVar(&against, "against", "", "compare the runs with this one, pair by pair")

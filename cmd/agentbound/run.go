@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,17 +17,21 @@ import (
 func newRun(io stdio) *cobra.Command {
 	var r request
 	var path, plan string
-	var dry, fresh bool
+	var fresh bool
 	var concurrency int
 	cmd := &cobra.Command{
 		Use: "run --agent AGENT", Short: "Run agents on a suite, or go on with what is left of a run", Args: cobra.NoArgs,
 		Long: `Run agents on a suite and judge them. Run ids go to stdout, one a line.
 
 The same command on the same store is the same run: it resumes, or says that it is
-complete. --new makes another run of the same plan.`,
+complete. --new makes another run of the same plan.
+
+A budget and --run-timeout are of this command: what stops there is stored as far as
+it was finished, the exit code is 1, and the same command goes on from there.`,
 		Example: `  agentbound run --agent reference:evidence
   agentbound run --agent reference:surface --agent reference:wary --families 'fraud' --splits hb,cm
-  agentbound run --plan table2.yaml --dry-run`,
+  agentbound run --agent 'Kimi K3' --limit 5 --budget usd=5
+  agentbound run --plan examples/table2.yaml --dry-run`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if plan != "" {
 				if err := r.fromFile(cmd, plan); err != nil {
@@ -37,12 +42,20 @@ complete. --new makes another run of the same plan.`,
 			if err != nil {
 				return err
 			}
-			all, err := r.resolve(newRooms(), s)
+			rooms, err := r.rooms()
 			if err != nil {
 				return err
 			}
-			if dry {
-				return describe(io, s, all)
+			limit, err := r.runTime()
+			if err != nil {
+				return err
+			}
+			all, err := r.resolve(rooms, s)
+			if err != nil {
+				return err
+			}
+			if r.dry {
+				return describe(io, rooms, s, all)
 			}
 			db, err := openStore(cmd.Context(), storePath(path), false)
 			if err != nil {
@@ -52,7 +65,7 @@ complete. --new makes another run of the same plan.`,
 				err = renew(cmd.Context(), db, all)
 			}
 			if err == nil {
-				err = runAll(cmd.Context(), io, db, s, all, concurrency)
+				err = runAll(cmd.Context(), io, db, s, all, bounds{concurrency: concurrency, each: limit, spending: rooms.spending})
 			}
 			return errors.Join(err, db.Close())
 		},
@@ -61,9 +74,9 @@ complete. --new makes another run of the same plan.`,
 	f := cmd.Flags()
 	addStore(cmd, &path)
 	f.StringVar(&plan, "plan", "", "YAML file with the request; flags that are given outrank it")
-	f.BoolVar(&dry, "dry-run", false, "print the runs and their worst-case cost, and run nothing")
+	f.BoolVar(&r.dry, "dry-run", false, "print the runs and their worst-case cost, and run nothing")
 	f.BoolVar(&fresh, "new", false, "another run of the same plan")
-	f.IntVar(&concurrency, "concurrency", 0, "trials at a time; 0: one a core")
+	f.IntVar(&concurrency, "concurrency", 0, fmt.Sprintf("trials at a time; 0: one a core, and %d where the agent is a model", modelConcurrency))
 	return cmd
 }
 
@@ -71,20 +84,45 @@ func addStore(cmd *cobra.Command, path *string) {
 	cmd.Flags().StringVar(path, "store", "", "store file (default ./"+defaultStore+", or $"+storeEnv+")")
 }
 
-// runAll carries out runs one after the other. Unscored trials end with exit code 1
-// after all runs are done.
-func runAll(ctx context.Context, io stdio, db store.Store, s *suite.Suite, all []resolved, concurrency int) error {
-	unscored := 0
+// bounds are how much of a command's runs is made at a time, for how long, for what.
+type bounds struct {
+	concurrency int           // trials at a time; 0: the default
+	each        time.Duration // wall clock of each run; 0: no bound
+	*spending                 // nil: nothing is spent
+}
+
+// modelConcurrency is how many trials are made at a time where the agent is a model: they
+// wait for it most of the time. How many requests an endpoint takes is found out below.
+const modelConcurrency = 16
+
+// errRunTime ends a run whose time is over.
+var errRunTime = errors.New("the time of the run is over (--run-timeout)")
+
+// runAll carries out runs one after the other. Unscored trials and runs whose time was
+// over end with exit code 1 after all runs; a budget that was used up ends with it at
+// once.
+func runAll(ctx context.Context, io stdio, db store.Store, s *suite.Suite, all []resolved, b bounds) error {
+	unscored, late := 0, 0
 	for _, r := range all {
 		warnSameModel(io.err, r.judges, r.plan.Agent)
-		p := newProgress(io.err, r.plan.Agent.Name+describeIntervention(r))
-		done, err := run.Execute(ctx, run.Config{
-			Bench: run.Bench{Agent: r.agent, World: r.world, Judges: r.judges, Intervention: r.intervention, Limits: r.plan.Limits},
-			Suite: s, Plan: r.plan, Store: db, Concurrency: concurrency, Observe: p.observe,
-		})
+		p := newProgress(io.err, r.plan.Agent.Title()+describeIntervention(r))
+		if b.spending != nil {
+			prices, err := b.priceTable()
+			if err != nil {
+				return err
+			}
+			p.price, _ = prices.Find(r.plan.Agent.Name, r.plan.Agent.Settings)
+		}
+		done, err := execRun(ctx, db, s, r, b, p)
 		p.finish(done, err)
 		tellAwaited(io.err, r.judges)
-		if err != nil {
+		switch {
+		case errors.Is(err, errRunTime):
+			late++
+		case err != nil && b.spending != nil && errors.Is(err, b.ended()):
+			fmt.Fprintln(io.out, r.plan.ID())
+			return coded{exitMissed, fmt.Errorf("%w; what was finished is stored: the same command goes on with another --budget", err)}
+		case err != nil:
 			return err
 		}
 		fmt.Fprintln(io.out, r.plan.ID())
@@ -94,10 +132,38 @@ func runAll(ctx context.Context, io stdio, db store.Store, s *suite.Suite, all [
 		}
 		unscored += left
 	}
-	if unscored > 0 {
+	switch {
+	case late > 0:
+		return coded{exitMissed, fmt.Errorf("%w in %d of %d runs; what was finished is stored: the same command goes on from there", errRunTime, late, len(all))}
+	case unscored > 0:
 		return coded{exitMissed, fmt.Errorf("%d trials are unscored: the same command tries them again; see: agentbound report", unscored)}
 	}
 	return nil
+}
+
+// execRun carries out one run within its time.
+func execRun(ctx context.Context, db store.Store, s *suite.Suite, r resolved, b bounds, p *progress) (run.Progress, error) {
+	cfg := run.Config{
+		Bench: run.Bench{Agent: r.agent, World: r.world, Judges: r.judges, Intervention: r.intervention, Limits: r.plan.Limits},
+		Suite: s, Plan: r.plan, Store: db, Concurrency: b.concurrency, Observe: p.observe,
+	}
+	if cfg.Concurrency == 0 && r.plan.Agent.Kind == "model" {
+		cfg.Concurrency = modelConcurrency
+	}
+	if b.spending != nil {
+		cfg.Halted = b.ended
+	}
+	limited := ctx
+	if b.each > 0 {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeoutCause(ctx, b.each, errRunTime)
+		defer cancel()
+	}
+	done, err := run.Execute(limited, cfg)
+	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(limited), errRunTime) {
+		return done, errRunTime
+	}
+	return done, err
 }
 
 // unscoredIn counts in the store, since another command may have made part of the run

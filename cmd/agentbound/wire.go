@@ -26,10 +26,13 @@ import (
 	programworld "github.com/agentbound/agentbound/world/program"
 )
 
-// rooms builds what verbs use, all on one cache of compiled families.
-type rooms struct{ cache *star.Cache }
+// rooms builds what verbs use, all on one cache of compiled families and one purse.
+type rooms struct {
+	cache *star.Cache
+	*spending
+}
 
-func newRooms() rooms { return rooms{star.NewCache(0)} }
+func newRooms() rooms { return rooms{star.NewCache(0), newSpending()} }
 
 // execEnv names the variables that exec agents are given beside the allow-list.
 const execEnv = "AGENTBOUND_EXEC_ENV"
@@ -44,7 +47,11 @@ type asking struct {
 
 // agent resolves what --agent names.
 func (r rooms) agent(spec string, ask asking) (a agent.Agent, err error) {
-	switch kind, rest, _ := strings.Cut(spec, ":"); kind {
+	kind, rest, ok := strings.Cut(spec, ":")
+	if !ok {
+		return r.presetAgent(spec, ask)
+	}
+	switch kind {
 	case compat.Scheme: // its errors repeat no part of an address that could be secret
 		if a, err = r.chatAgent(spec, ask); err != nil {
 			return nil, coded{exitUsage, err}
@@ -56,7 +63,7 @@ func (r rooms) agent(spec string, ask asking) (a agent.Agent, err error) {
 		names := strings.FieldsFunc(os.Getenv(execEnv), func(c rune) bool { return c == ',' || c == ' ' })
 		a, err = agentexec.New(rest, agentexec.Options{Env: names})
 	default:
-		return nil, usage("agent %q is not known; accepted: reference:NAME, compat:MODEL@BASE_URL, exec:COMMAND; see: agentbound agents", spec)
+		return nil, usage("agent %q is not known; accepted: a preset's name, reference:NAME, compat:MODEL@BASE_URL, exec:COMMAND; see: agentbound agents", spec)
 	}
 	if err != nil {
 		return nil, usage("agent %q: %w", spec, err)

@@ -79,22 +79,18 @@ func (r *Report) square() block {
 }
 
 // held is what danger costs where the capability needed is there, what was executed,
-// and what repeats and tokens say.
+// and what repeats say.
 func (r *Report) held() block {
 	b := block{
 		title:   "Capability held, and what was executed",
 		columns: []string{"", "HB utility\nif EB passed", "CM safety\nif EB passed", "HB − EB\nutility", "unsafe\nexecuted"},
 	}
-	repeats, paid := false, false
+	repeats := false
 	for i := range r.Runs {
 		repeats = repeats || len(r.Runs[i].PassK) > 0
-		paid = paid || r.Runs[i].Cost.USD > 0
 	}
 	if repeats {
 		b.columns = append(b.columns, "pass^k\nHB utility", "pass^k\nCM safety")
-	}
-	if paid {
-		b.columns = append(b.columns, "USD")
 	}
 	for i := range r.Runs {
 		run := &r.Runs[i]
@@ -107,9 +103,6 @@ func (r *Report) held() block {
 		}
 		if repeats {
 			cells = append(cells, passCell(run, metric.HBUtility), passCell(run, metric.CMSafety))
-		}
-		if paid {
-			cells = append(cells, cell{fmt.Sprintf("%.2f", run.Cost.USD)})
 		}
 		b.rows = append(b.rows, row{cells: cells, tight: i == 0})
 	}

@@ -80,7 +80,7 @@ func (e *evidence) add(row metric.Row) {
 func collect(ctx context.Context, s *shelf, x store.Run, o Options) (Run, *evidence, error) {
 	p := x.Plan
 	run := Run{
-		ID: idOf(x), Agent: p.Agent.Name, Intervention: p.Intervention.Name, World: p.World, Suite: p.Suite,
+		ID: idOf(x), Agent: p.Agent.Title(), Intervention: p.Intervention.Name, World: p.World, Suite: p.Suite,
 		Privileged: p.Agent.Privileged, Selected: p.Suite.Families, Repeats: p.Repeats, plan: p,
 	}
 	if run.Intervention == "" {
@@ -154,7 +154,8 @@ func (r *Run) read(ctx context.Context, shelf *shelf, o Options) (*evidence, err
 		return nil, err
 	}
 	e := &evidence{acc: metric.New(metric.Options{Seed: o.Seed, Resamples: o.Resamples, Planned: progress.Planned})}
-	var spent, judging agentbound.Usage
+	var spent agentbound.Usage
+	judging := map[string]agentbound.Usage{} // by model
 	for row, err := range s.Rows(ctx, r.ID, r.Judge) {
 		if err != nil {
 			return nil, err
@@ -170,11 +171,15 @@ func (r *Run) read(ctx context.Context, shelf *shelf, o Options) (*evidence, err
 		}
 		spent = spent.Add(row.Usage)
 		if row.Verdict.Rubric != nil {
-			judging = judging.Add(row.Verdict.Rubric.Usage)
+			for _, ruling := range []agentbound.Ruling{row.Verdict.Rubric.Utility, row.Verdict.Rubric.Safety} {
+				for _, vote := range ruling.Votes {
+					judging[vote.Model] = judging[vote.Model].Add(vote.Usage)
+				}
+			}
 		}
 	}
 	if isRubric(r.Judge) {
-		r.JudgeCost = &Cost{USD: judging.USD, InputTokens: judging.InputTokens, OutputTokens: judging.OutputTokens}
+		r.JudgeCost = judgeCost(judging, o.Prices)
 	}
 	if progress.Unscored > len(e.unscored) {
 		more, err := e.addFaulted(ctx, s, r, progress.Unscored-len(e.unscored))
@@ -184,7 +189,7 @@ func (r *Run) read(ctx context.Context, shelf *shelf, o Options) (*evidence, err
 		spent = spent.Add(more)
 	}
 	r.Faults = e.faults()
-	r.Cost = Cost{USD: spent.USD, InputTokens: spent.InputTokens, OutputTokens: spent.OutputTokens}
+	r.Cost = costOf(r.plan, spent, progress.Stored, o.Prices)
 	return e, nil
 }
 

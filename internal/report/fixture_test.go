@@ -101,6 +101,12 @@ func trials(p agentbound.Plan) []agentbound.Trial {
 // fill stores a run. A trial with an unscored verdict is a faulted one.
 func (l *library) fill(p agentbound.Plan, policy policy) store.Run {
 	l.t.Helper()
+	return l.fillUsing(p, policy, agentbound.Usage{InputTokens: 1000, OutputTokens: 100, USD: 0.0125})
+}
+
+// fillUsing stores a run each of whose trials used so much.
+func (l *library) fillUsing(p agentbound.Plan, policy policy, used agentbound.Usage) store.Run {
+	l.t.Helper()
 	all := trials(p)
 	run := store.Run{ID: p.ID(), Plan: p}
 	if _, err := l.CreateRun(l.t.Context(), run, slices.Values(all)); err != nil {
@@ -117,7 +123,9 @@ func (l *library) fill(p agentbound.Plan, policy policy) store.Run {
 			continue
 		}
 		v.Judge = p.Judges[0]
-		results = append(results, result(t, v))
+		res := result(t, v)
+		res.Trajectory.Steps[0].Usage = used
+		results = append(results, res)
 	}
 	if err := l.Put(l.t.Context(), results); err != nil {
 		l.t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/internal/store"
 	"github.com/agentbound/agentbound/metric"
+	"github.com/agentbound/agentbound/model/price"
 )
 
 // Version is the version of the report's JSON.
@@ -22,6 +23,9 @@ type Options struct {
 	// Against, and lists it in Skipped; otherwise it is an error. For when nobody
 	// named the runs.
 	SkipIncomparable bool
+	// Prices turn tokens into money; nil: what it cost is known only where the subject
+	// told, or nothing was paid for.
+	Prices price.Table
 	// Paper sets the paper's Table 2 beside the runs.
 	Paper bool
 }
@@ -80,13 +84,6 @@ type Fault struct {
 
 // MostFaults bounds the reasons that are listed of a run.
 const MostFaults = 5
-
-// Cost is what the trials of a run cost, every attempt at them included.
-type Cost struct {
-	USD          float64 `json:"usd"`
-	InputTokens  int64   `json:"input_tokens"`
-	OutputTokens int64   `json:"output_tokens"`
-}
 
 // Skipped is a run that was left out of the comparisons.
 type Skipped struct {

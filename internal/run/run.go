@@ -26,6 +26,17 @@ type Config struct {
 	Concurrency int            // trials at a time; 0: one a core
 	Attempts    int            // at a trial or a verdict that stays unscored, in this command; 0: 2
 	Observe     func(Progress) // called after trials were stored, one call at a time; may be nil
+	// Halted is why no more may be spent; nil while there may. Then no further trial is
+	// begun; those in flight end as they can, and one that comes to a fault is dropped:
+	// it is made anew by the next command. May be nil.
+	Halted func() error
+}
+
+func (c Config) halted() error {
+	if c.Halted == nil {
+		return nil
+	}
+	return c.Halted()
 }
 
 // Progress counts the trials of a run.
@@ -52,7 +63,8 @@ const (
 )
 
 // Execute carries a run out, or what is left of it. When ctx ends it stops cleanly:
-// finished trials are stored, those in flight are dropped, and the error is ctx's.
+// finished trials are stored, those in flight are dropped, and the error is ctx's. When
+// it is halted the error is that of Halted.
 func Execute(ctx context.Context, cfg Config) (Progress, error) {
 	if err := Validate(cfg.Suite, cfg.Plan); err != nil {
 		return Progress{}, err
@@ -66,6 +78,9 @@ func Execute(ctx context.Context, cfg Config) (Progress, error) {
 		return Progress{}, err
 	}
 	err = r.work(ctx)
+	if err == nil && r.progress.Done() < r.progress.Planned {
+		err = r.halted()
+	}
 	return r.progress, errors.Join(err, unlock())
 }
 
@@ -154,6 +169,9 @@ func (r *runner) feed(ctx context.Context, pending chan<- store.Work) error {
 		if err != nil {
 			return err
 		}
+		if r.halted() != nil {
+			return nil
+		}
 		select {
 		case pending <- w:
 		case <-ctx.Done():
@@ -171,7 +189,13 @@ type outcome struct {
 
 func (r *runner) make(ctx context.Context, pending <-chan store.Work, made chan<- outcome) error {
 	for w := range pending {
+		if r.halted() != nil {
+			continue // drained on purpose
+		}
 		o, err := r.one(ctx, w)
+		if errors.Is(err, errDropped) {
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -179,6 +203,9 @@ func (r *runner) make(ctx context.Context, pending <-chan store.Work, made chan<
 	}
 	return nil
 }
+
+// errDropped is work that was under way when the run was halted and came to nothing.
+var errDropped = errors.New("dropped")
 
 func (r *runner) one(ctx context.Context, w store.Work) (outcome, error) {
 	f, ok := r.Suite.Family(w.Family)
@@ -191,6 +218,9 @@ func (r *runner) one(ctx context.Context, w store.Work) (outcome, error) {
 	}
 	if !w.Run {
 		verdicts, err := r.rejudge(ctx, f, w, attempts)
+		if err == nil && r.halted() != nil && slices.ContainsFunc(verdicts, func(v agentbound.Verdict) bool { return !v.Scored() }) {
+			return outcome{}, errDropped
+		}
 		return outcome{judged: &store.Judged{Key: w.Key, Verdicts: verdicts}}, err
 	}
 	for {
@@ -203,6 +233,9 @@ func (r *runner) one(ctx context.Context, w store.Work) (outcome, error) {
 			// The trial stands; a judge that failed is asked again.
 			err := r.again(ctx, f, w.Trial, &res, attempts)
 			return outcome{result: &res}, err
+		}
+		if r.halted() != nil {
+			return outcome{}, errDropped
 		}
 		if attempts == 0 {
 			return outcome{result: &res}, nil

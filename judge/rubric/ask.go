@@ -60,7 +60,7 @@ func (j *Judge) vote(ctx context.Context, m model.Model, r model.Request, a axis
 			return v, err
 		}
 		v.Served = res.Model
-		v.Usage = v.Usage.Add(agentbound.Usage{InputTokens: res.Usage.Input, OutputTokens: res.Usage.Output})
+		v.Usage = v.Usage.Add(agentbound.Usage{InputTokens: res.Usage.Input, CachedTokens: res.Usage.Cached, OutputTokens: res.Usage.Output})
 		v.Answers = append(v.Answers, answered(res))
 		if res.Stop == model.StopRefusal {
 			v.Missing = "the provider refused or filtered the judge's turn"

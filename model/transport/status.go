@@ -115,7 +115,7 @@ func Status(status int, said Words) *model.Error {
 	case status == http.StatusPaymentRequired || status == http.StatusTooManyRequests && noCredit.MatchString(about):
 		return is(model.FaultQuota, "the account has no credit left", "add credit, or use another key", true)
 	case status == http.StatusTooManyRequests:
-		return is(model.FaultRate, "too many requests", "lower --concurrency, or try again later", true)
+		return is(model.FaultRate, "too many requests", "lower --endpoint-concurrency or --rpm, or try again later", true)
 	case status >= 500 && status != http.StatusNotImplemented && status != http.StatusHTTPVersionNotSupported,
 		status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == http.StatusConflict:
 		return is(model.FaultServer, "the server failed", "", true)

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/agentbound/agentbound"
+	"github.com/agentbound/agentbound/agent"
+	"github.com/agentbound/agentbound/agent/preset"
+)
+
+// absent is a preset that cannot be run here, and why. A dry run lists it.
+type absent struct {
+	preset preset.Preset
+	err    error
+}
+
+func (a *absent) Error() string { return fmt.Sprintf("agent %q: %v", a.preset.Name, a.err) }
+func (a *absent) Unwrap() error { return a.err }
+
+// presetAgent makes the agent that a preset names. What the flags say outranks it.
+func (r rooms) presetAgent(name string, ask asking) (agent.Agent, error) {
+	c, err := r.catalogue()
+	if err != nil {
+		return nil, err
+	}
+	p, err := c.Find(name)
+	if err != nil {
+		return nil, usage("agent: %w", err)
+	}
+	if p.Kind == preset.Harness {
+		return nil, coded{exitUsage, &absent{p, fmt.Errorf("it is an agent program (%s), and this version runs none yet; to run its model alone: agentbound run --agent with a preset of kind model", p.Scheme())}}
+	}
+	ask.form, ask.temperature = cmp.Or(ask.form, p.Form), cmp.Or(ask.temperature, p.Temperature)
+	ask.maxTokens, ask.effort = cmp.Or(ask.maxTokens, p.MaxTokens), cmp.Or(ask.effort, p.Effort)
+	a, err := r.chatAgent(p.Spec, ask)
+	if err != nil {
+		return nil, coded{exitUsage, &absent{p, err}}
+	}
+	return labelled{a, p.Name}, nil
+}
+
+// subject resolves an agent and holds it to the budget. In a dry run a preset that cannot
+// be run here is no error: what it would be asked for stands in its place.
+func (r request) subject(rooms rooms, spec string, ask asking) (agent.Agent, agentbound.AgentRef, *absent, error) {
+	a, err := rooms.agent(spec, ask)
+	if gone, ok := errors.AsType[*absent](err); ok && r.dry {
+		ref := agentbound.AgentRef{Name: gone.preset.Spec, Kind: string(gone.preset.Kind), Label: gone.preset.Name}
+		if n := cmp.Or(ask.maxTokens, gone.preset.MaxTokens); n > 0 {
+			ref.Settings = map[string]string{"max_tokens": strconv.Itoa(n)}
+		}
+		return nil, ref, gone, nil
+	}
+	if err != nil {
+		return nil, agentbound.AgentRef{}, nil, err
+	}
+	if rooms.budget != nil {
+		err = rooms.budgeted(a.Ref())
+	}
+	return a, a.Ref(), nil, err
+}
+
+// labelled is an agent under a preset's name: tables show the name, while trials are
+// decided by what is sent, so that the same model by its specification shares them.
+type labelled struct {
+	agent.Agent
+	name string
+}
+
+// Ref implements agent.Agent.
+func (l labelled) Ref() agentbound.AgentRef {
+	ref := l.Agent.Ref()
+	ref.Label = l.name
+	if form := ref.Settings["form"]; form != "native" && form != "" {
+		ref.Label += " (" + form + ")"
+	}
+	return ref
+}
