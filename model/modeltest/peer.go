@@ -40,6 +40,10 @@ type Options struct {
 	// Events edits the event stream that answers the n-th request, from 0; at Abort the
 	// connection is closed. Nil: it is sent as the protocol has it.
 	Events func(n int, events []string) []string
+	// Unstreamed answers without a stream where one was asked for.
+	Unstreamed bool
+
+	inStream func(n int, events []string, p Protocol) []string // as Events, for the contract
 }
 
 // Abort among a stream's events closes the connection.
@@ -127,8 +131,11 @@ func (p *Peer) answer(w http.ResponseWriter, r *http.Request, n int, body []byte
 	if p.Edit != nil {
 		p.Edit(answer)
 	}
-	if stream {
+	if stream && !p.Unstreamed {
 		events := p.Protocol.Stream(answer)
+		if p.inStream != nil {
+			events = p.inStream(n, events, p.Protocol)
+		}
 		if p.Events != nil {
 			events = p.Events(n, events)
 		}
