@@ -90,7 +90,9 @@ func (m *Model) Ref() model.Ref {
 }
 
 // cold reports whether the model takes no temperature.
-func (m *Model) cold() bool { return m.dialect.Cold != nil && m.dialect.Cold(m.at.Model, m.opts.Effort) }
+func (m *Model) cold() bool {
+	return m.dialect.Cold != nil && m.dialect.Cold(m.at.Model, m.opts.Effort)
+}
 
 // Chat implements model.Model.
 func (m *Model) Chat(ctx context.Context, r model.Request) (model.Response, error) {

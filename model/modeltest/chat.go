@@ -1,6 +1,7 @@
 package modeltest
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -17,6 +18,17 @@ type Chat struct {
 	Extra         []string // fields of a request that the dialect adds
 	NoSeed        bool     // a seed is refused
 	NoTemperature bool     // a temperature is refused
+	Shows         string   // the field of reasoning, whatever Options.Reasoning names; empty: that
+	Filtered      string   // the reason to end of a filtered turn; empty: content_filter
+	Usage         func(u model.Usage, told map[string]any)
+}
+
+// reasoning is the field that shows it; empty: none.
+func (c Chat) reasoning(o Options) string {
+	if o.Reasoning == "" {
+		return ""
+	}
+	return cmp.Or(c.Shows, o.Reasoning)
 }
 
 // Base implements Protocol.
@@ -32,12 +44,19 @@ func (Chat) Key(r *http.Request) (string, bool) {
 
 // Decode implements Protocol.
 func (c Chat) Decode(_ *http.Request, body []byte, o Options) (model.Request, string, bool, error) {
-	return c.decode(body, o.Reasoning)
+	return c.decode(body, c.reasoning(o))
 }
 
 // Encode implements Protocol.
-func (Chat) Encode(name string, o Options, answer model.Response) map[string]any {
-	return Encode(name, o.Reasoning, answer)
+func (c Chat) Encode(name string, o Options, answer model.Response) map[string]any {
+	whole := Encode(name, c.reasoning(o), answer)
+	if choice := whole["choices"].([]any)[0].(map[string]any); c.Filtered != "" && choice["finish_reason"] == "content_filter" {
+		choice["finish_reason"] = c.Filtered
+	}
+	if c.Usage != nil {
+		c.Usage(answer.Usage, whole["usage"].(map[string]any))
+	}
+	return whole
 }
 
 // Fail implements Protocol.
