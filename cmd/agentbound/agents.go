@@ -8,7 +8,6 @@ import (
 
 	agentexec "github.com/agentbound/agentbound/agent/exec"
 	"github.com/agentbound/agentbound/agent/reference"
-	"github.com/agentbound/agentbound/model/compat"
 )
 
 // agentRow is an agent as `agents --format json` lists it (design §9).
@@ -65,10 +64,10 @@ func agentRows() ([]agentRow, error) {
 		ref := a.Ref()
 		rows = append(rows, agentRow{Name: ref.Name, Kind: ref.Kind, Needs: []string{}, Privileged: ref.Privileged, About: reference.About(name)})
 	}
+	for _, p := range protocols() {
+		rows = append(rows, p.row())
+	}
 	return append(rows, agentRow{
-		Name: "compat:MODEL@BASE_URL", Kind: "model", Protocol: "chat-completions", Model: "MODEL", Needs: []string{"an endpoint; " + compat.KeyEnv + " where it asks for a key"},
-		About: "a model behind any OpenAI-compatible chat endpoint; --form native or react",
-	}, agentRow{
 		Name: "exec:COMMAND", Kind: "exec", Protocol: fmt.Sprintf("json-lines/%d", agentexec.Version), Needs: []string{"a program"},
 		About: "any program over JSON lines, see docs/exec.md",
 	}), nil

@@ -3,26 +3,104 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/agentbound/agentbound/model"
 	"github.com/agentbound/agentbound/model/compat"
+	"github.com/agentbound/agentbound/model/openai"
 )
 
 // modelOptions are how an endpoint is asked, whatever it plays: a subject, a judge, a
 // world or a writer of families.
 type modelOptions struct {
 	perCall time.Duration // of one attempt at a model call; 0: the default
+	effort  string        // of reasoning; empty: the provider's own
+	stream  bool          // ask for event streams; answers, and so keys, are the same
+}
+
+func (o modelOptions) retry() model.Retry { return model.Retry{Timeout: o.perCall} }
+
+// protocol is one way to name models: SCHEME:MODEL, or SCHEME:MODEL@BASE_URL.
+type protocol struct {
+	scheme string
+	speaks string // the wire protocol
+	about  string
+	home   string // the base URL where none is named; empty: one must be
+	keyEnv string
+	local  bool // a key only where the server asks for one
+	open   func(spec string, o modelOptions) (model.Model, error)
+}
+
+// protocols are the ways there are, in the order in which agents lists them.
+func protocols() []protocol {
+	all := []protocol{{
+		scheme: openai.Scheme, speaks: "responses", about: "a model of OpenAI's, over responses", home: openai.Home, keyEnv: openai.KeyEnv,
+		open: func(spec string, o modelOptions) (model.Model, error) {
+			return openai.New(spec, openai.Options{Key: os.Getenv(openai.KeyEnv), Retry: o.retry(), Effort: o.effort, Stream: o.stream})
+		},
+	}}
+	for _, d := range compat.Dialects() {
+		all = append(all, protocol{
+			scheme: d.Scheme, speaks: "chat-completions", about: d.About, home: d.Base, keyEnv: d.KeyEnv, local: d.Local,
+			open: func(spec string, o modelOptions) (model.Model, error) {
+				return compat.New(spec, compat.Options{Key: os.Getenv(d.KeyEnv), Retry: o.retry(), Effort: o.effort, Stream: o.stream})
+			},
+		})
+	}
+	return all
+}
+
+// form is how models of the protocol are named.
+func (p protocol) form() string {
+	switch {
+	case p.home == "":
+		return p.scheme + ":MODEL@BASE_URL"
+	case p.local:
+		return p.scheme + ":MODEL[@BASE_URL]"
+	}
+	return p.scheme + ":MODEL"
+}
+
+func (p protocol) row() agentRow {
+	r := agentRow{Name: p.form(), Kind: "model", Protocol: p.speaks, Model: "MODEL", Needs: []string{p.keyEnv}, About: p.about + "; --form native or react"}
+	switch {
+	case p.home == "":
+		r.Needs[0] = "an endpoint; " + p.keyEnv + " where it asks for a key"
+	case p.local:
+		r.Needs[0] = "a server, at " + p.home + " unless named; " + p.keyEnv + " where it asks for a key"
+	}
+	return r
+}
+
+// protocolOf finds the protocol that a specification names.
+func protocolOf(spec string) (protocol, bool) {
+	kind, _, named := strings.Cut(spec, ":")
+	all := protocols()
+	i := slices.IndexFunc(all, func(p protocol) bool { return named && p.scheme == kind })
+	if i < 0 {
+		return protocol{}, false
+	}
+	return all[i], true
+}
+
+// modelForms are the forms that name a model, for messages.
+func modelForms() string {
+	var forms []string
+	for _, p := range protocols() {
+		forms = append(forms, p.form())
+	}
+	return strings.Join(forms, ", ")
 }
 
 // model resolves what names a model: PROTOCOL:MODEL, and @BASE_URL where it has no
 // vendor of its own. Errors repeat no part of an address that could be secret.
 func (rooms) model(spec string, o modelOptions) (model.Model, error) {
-	retry := model.Retry{Timeout: o.perCall}
-	switch kind, _, _ := strings.Cut(spec, ":"); kind {
-	case compat.Scheme:
-		return compat.New(spec, compat.Options{Key: os.Getenv(compat.KeyEnv), Retry: retry})
+	p, ok := protocolOf(spec)
+	if !ok {
+		kind, _, _ := strings.Cut(spec, "@") // what follows may be an address
+		return nil, fmt.Errorf("model %q is not known; accepted: %s", kind, modelForms())
 	}
-	return nil, fmt.Errorf("model %q is not known; accepted: compat:MODEL@BASE_URL", spec)
+	return p.open(spec, o)
 }

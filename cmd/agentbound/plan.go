@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -20,6 +21,7 @@ import (
 	"github.com/agentbound/agentbound/internal/store"
 	"github.com/agentbound/agentbound/intervene"
 	"github.com/agentbound/agentbound/judge"
+	"github.com/agentbound/agentbound/model/openaiapi"
 	"github.com/agentbound/agentbound/suite"
 	"github.com/agentbound/agentbound/suites"
 	"github.com/agentbound/agentbound/world"
@@ -45,6 +47,8 @@ type request struct {
 	Temperature string `yaml:"temperature"` // empty: the provider's own
 	MaxTokens   int    `yaml:"max_tokens"`  // of one turn; 0: the provider's own
 	PerCall     string `yaml:"per_call"`    // time for one attempt at a model call
+	Effort      string `yaml:"effort"`      // of reasoning; empty: the provider's own
+	Stream      bool   `yaml:"stream"`      // ask for event streams; no part of any key
 }
 
 // stochasticRepeats is how often an agent that samples meets each task by default.
@@ -68,6 +72,8 @@ func addRequest(cmd *cobra.Command, r *request) {
 	f.StringVar(&r.Temperature, "temperature", "", "temperature of a model; empty: the provider's own")
 	f.IntVar(&r.MaxTokens, "max-tokens", 0, "most tokens of a model's turn; 0: the provider's own")
 	f.StringVar(&r.PerCall, "per-call", "", "time for one attempt at a model call, such as 2m; 5m by default")
+	f.StringVar(&r.Effort, "effort", "", "how much a model reasons: "+strings.Join(openaiapi.Efforts(), ", ")+", as far as its provider has them; empty: the provider's own")
+	f.BoolVar(&r.Stream, "stream", false, "have models answer as event streams: the same answers, over connections that are never idle for long")
 }
 
 // fromFile reads a plan file; flags that were given outrank it.
@@ -90,7 +96,7 @@ func (r *request) fromFile(cmd *cobra.Command, path string) error {
 		{"splits", func() { file.Splits = r.Splits }}, {"limit", func() { file.Limit = r.Limit }}, {"repeats", func() { file.Repeats = r.Repeats }},
 		{"max-steps", func() { file.MaxSteps = r.MaxSteps }}, {"timeout", func() { file.Timeout = r.Timeout }}, {"seed", func() { file.Seed = r.Seed }}, {"form", func() { file.Form = r.Form }},
 		{"temperature", func() { file.Temperature = r.Temperature }}, {"max-tokens", func() { file.MaxTokens = r.MaxTokens }},
-		{"per-call", func() { file.PerCall = r.PerCall }},
+		{"per-call", func() { file.PerCall = r.PerCall }}, {"effort", func() { file.Effort = r.Effort }}, {"stream", func() { file.Stream = r.Stream }},
 	} {
 		if given(f.flag) {
 			f.keep()
@@ -229,7 +235,7 @@ func (r request) base(s *suite.Suite) (agentbound.Plan, error) {
 }
 
 func (r request) asking() (asking, error) {
-	ask := asking{form: r.Form, temperature: r.Temperature, maxTokens: r.MaxTokens}
+	ask := asking{form: r.Form, temperature: r.Temperature, maxTokens: r.MaxTokens, modelOptions: modelOptions{effort: r.Effort, stream: r.Stream}}
 	if r.MaxTokens < 0 {
 		return ask, usage("--max-tokens cannot be negative")
 	}

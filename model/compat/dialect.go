@@ -18,7 +18,7 @@ import (
 // what most of them share.
 type Dialect struct {
 	Scheme string // of specifications
-	About  string // whose it is
+	About  string // for listings
 	Base   string // the base URL where a specification has none; empty: it must have one
 	KeyEnv string // the variable that holds the key
 	Local  bool   // a server that one starts oneself: a key only where it asks for one
@@ -74,53 +74,53 @@ const (
 )
 
 var dialects = []Dialect{
-	{Scheme: Scheme, About: "any OpenAI-compatible chat endpoint", KeyEnv: KeyEnv, Local: true, Returns: reasoningFields},
+	{Scheme: Scheme, About: "a model behind any OpenAI-compatible chat endpoint", KeyEnv: KeyEnv, Local: true, Returns: reasoningFields},
 	{
-		Scheme: "openai-chat", About: "OpenAI, chat completions", Base: "https://api.openai.com/v1", KeyEnv: "OPENAI_API_KEY",
+		Scheme: "openai-chat", About: "a model of OpenAI's, over chat completions", Base: "https://api.openai.com/v1", KeyEnv: "OPENAI_API_KEY",
 		MaxTokens: "max_completion_tokens", Cold: openaiapi.Cold,
 	},
 	{
-		Scheme: "xai", About: "xAI Grok", Base: "https://api.x.ai/v1", KeyEnv: "XAI_API_KEY", MaxTokens: "max_completion_tokens",
+		Scheme: "xai", About: "a model of xAI's (Grok)", Base: "https://api.x.ai/v1", KeyEnv: "XAI_API_KEY", MaxTokens: "max_completion_tokens",
 		Efforts: each(effortField, "none", "low", "medium", "high"), Returns: []string{"reasoning_content"},
 		Filters: regexp.MustCompile(`SAFETY_CHECK_TYPE|violates usage guidelines`), ReasonedApart: true,
 	},
 	{
-		Scheme: "deepseek", About: "DeepSeek", Base: "https://api.deepseek.com", KeyEnv: "DEEPSEEK_API_KEY", NoSeed: true,
+		Scheme: "deepseek", About: "a model of DeepSeek's", Base: "https://api.deepseek.com", KeyEnv: "DEEPSEEK_API_KEY", NoSeed: true,
 		// While it thinks, which it does unless told otherwise, a temperature has no effect.
 		Cold:    func(name, effort string) bool { return effort != "none" && name != "deepseek-chat" },
 		Efforts: append([]Effort{{"none", thinkingOff}}, each(thinkingOn, "low", "high", "max")...), Returns: []string{"reasoning_content"},
 		Broken: []string{"insufficient_system_resource"}, Filters: regexp.MustCompile(`Content Exists Risk`), Cached: "prompt_cache_hit_tokens",
 	},
 	{
-		Scheme: "moonshot", About: "Moonshot Kimi", Base: "https://api.moonshot.ai/v1", KeyEnv: "MOONSHOT_API_KEY", MaxTokens: "max_completion_tokens", NoSeed: true,
+		Scheme: "moonshot", About: "a model of Moonshot's (Kimi)", Base: "https://api.moonshot.ai/v1", KeyEnv: "MOONSHOT_API_KEY", MaxTokens: "max_completion_tokens", NoSeed: true,
 		Cold:    func(name, _ string) bool { return strings.HasPrefix(name, "kimi-") }, // their sampling is fixed
 		Efforts: append([]Effort{{"none", thinkingOff}}, each(effortField, "low", "high", "max")...), Returns: []string{"reasoning_content"},
 		Filters: regexp.MustCompile(`"content_filter"|high risk`), Cached: "cached_tokens",
 	},
 	{
-		Scheme: "zhipu", About: "Zhipu GLM (Z.ai)", Base: "https://api.z.ai/api/paas/v4", KeyEnv: "ZAI_API_KEY", NoSeed: true,
+		Scheme: "zhipu", About: "a model of Zhipu's (GLM, at Z.ai)", Base: "https://api.z.ai/api/paas/v4", KeyEnv: "ZAI_API_KEY", NoSeed: true,
 		Efforts: append([]Effort{{"none", thinkingOff}}, each(thinkingOn, "minimal", "low", "medium", "high", "xhigh", "max")...), Returns: []string{"reasoning_content"},
 		Sensitive: []string{"sensitive"}, Full: []string{"model_context_window_exceeded"}, Broken: []string{"network_error"},
 		Filters: regexp.MustCompile(`"code"\s*:\s*"?1301\b`),
 	},
 	{
-		Scheme: "openrouter", About: "OpenRouter", Base: "https://openrouter.ai/api/v1", KeyEnv: "OPENROUTER_API_KEY",
+		Scheme: "openrouter", About: "a model that OpenRouter relays", Base: "https://openrouter.ai/api/v1", KeyEnv: "OPENROUTER_API_KEY",
 		Efforts: each(`{"reasoning":{"effort":"EFFORT"}}`, openaiapi.Efforts()...), Returns: []string{"reasoning", "reasoning_details"},
 		// Reasons of the providers behind it, where its own is less plain.
 		Sensitive: []string{"refusal", "SAFETY", "PROHIBITED_CONTENT", "BLOCKLIST", "SPII", "sensitive"}, Broken: []string{"error"},
 		Filters: regexp.MustCompile(`"flagged_input"|requires moderation`),
 	},
 	{
-		Scheme: "vllm", About: "a vLLM server", KeyEnv: "VLLM_API_KEY", Local: true, Returns: []string{"reasoning_content", "reasoning"},
+		Scheme: "vllm", About: "a model behind a vLLM server", KeyEnv: "VLLM_API_KEY", Local: true, Returns: []string{"reasoning_content", "reasoning"},
 		Efforts: append([]Effort{{"none", templateOff}}, each(vllmOn, "minimal", "low", "medium", "high", "xhigh", "max")...),
 		Broken:  []string{"abort", "error"},
 	},
 	{
-		Scheme: "ollama", About: "an Ollama server", Base: "http://127.0.0.1:11434/v1", KeyEnv: "OLLAMA_API_KEY", Local: true,
+		Scheme: "ollama", About: "a model behind an Ollama server", Base: "http://127.0.0.1:11434/v1", KeyEnv: "OLLAMA_API_KEY", Local: true,
 		Efforts: each(effortField, "none", "low", "medium", "high", "max"), Returns: []string{"reasoning"},
 	},
 	{
-		Scheme: "llamacpp", About: "a llama.cpp server", Base: "http://127.0.0.1:8080/v1", KeyEnv: "LLAMACPP_API_KEY", Local: true,
+		Scheme: "llamacpp", About: "a model behind a llama.cpp server", Base: "http://127.0.0.1:8080/v1", KeyEnv: "LLAMACPP_API_KEY", Local: true,
 		Efforts: append([]Effort{{"none", templateOff}}, each(templateOn, "minimal", "low", "medium", "high", "xhigh", "max")...), Returns: []string{"reasoning_content"},
 	},
 }
