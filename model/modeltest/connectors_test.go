@@ -1,6 +1,7 @@
 package modeltest_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/agentbound/agentbound/model"
@@ -23,6 +24,9 @@ type connector struct {
 func (c connector) connect(t *testing.T, o modeltest.Options) model.Model {
 	t.Helper()
 	c.serve(&o)
+	if slices.Contains(c.traits, modeltest.NoReasoning) {
+		o.Reasoning = ""
+	}
 	p := modeltest.Serve(t, o)
 	m, err := c.open(p.Model+"@"+p.URL, p.Options)
 	if err != nil {
