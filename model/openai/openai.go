@@ -1,5 +1,6 @@
 // Package openai asks OpenAI's models over the responses protocol. Nothing is kept on the
-// server: what a model reasoned comes encrypted, and goes back with its turn byte for byte.
+// server: what a model reasoned comes encrypted, and goes back with its turn byte for byte
+// (but for blanks between the tokens of its JSON).
 // Streamed or not, an answer is the same.
 package openai
 
