@@ -106,18 +106,21 @@ func Fault(err error) error {
 // Refusal is the answer that a failure stands for where it is the provider's filter at
 // work: that is the subject's provider speaking, not the infrastructure failing.
 func Refusal(e *model.Error) (model.Response, bool) {
-	rejected := e.Status == http.StatusBadRequest
-	switch e.Code {
-	case transport.Filter:
+	var rejected bool
+	switch {
+	case e.Code == transport.Filter:
 		rejected = true
-	case "content_filter", "content_policy_violation", "bio_policy", "misalignment_policy_violation":
-	case "invalid_prompt":
-		rejected = rejected && strings.Contains(e.What, "policy")
-	default:
-		rejected = false
+	case e.Status != http.StatusBadRequest:
+	case e.Code == "content_filter" || policy.MatchString(e.Code):
+		rejected = true
+	case e.Code == "invalid_prompt":
+		rejected = strings.Contains(e.What, "policy")
 	}
 	return model.Response{Message: model.Message{Role: model.Assistant}, Stop: model.StopRefusal, Refusal: e.What}, rejected
 }
+
+// policy are the codes of filters: content_policy_violation, bio_policy, and those to come.
+var policy = regexp.MustCompile(`_policy(?:_violation)?$`)
 
 // Explain says of a fault which model it is about, and what to do.
 func (e Endpoint) Explain(fault *model.Error) *model.Error {

@@ -177,16 +177,23 @@ func Inside(raw []byte, secret string) *model.Error {
 		if n, err := strconv.Atoi(code); err == nil && n >= 400 && n < 600 {
 			status = n
 		} else {
-			status = cmp.Or(statuses[code], statuses[known.Type], status)
+			status = cmp.Or(statusOf(code), statusOf(known.Type), status)
 		}
 	}
 	return Status(status, Said([]byte(`{"error":`+string(raw)+`}`), secret))
+}
+
+func statusOf(code string) int {
+	if strings.HasSuffix(code, "_policy") || strings.HasSuffix(code, "_policy_violation") {
+		return http.StatusBadRequest
+	}
+	return statuses[code]
 }
 
 // statuses are what codes would have been answered with before the answer began.
 var statuses = map[string]int{
 	"rate_limit_exceeded": 429, "rate_limit_error": 429, "insufficient_quota": 429, "tokens": 429, "requests": 429,
 	"overloaded_error": 529, "server_error": 500, "internal_error": 500, "api_error": 500,
-	"context_length_exceeded": 400, "exceed_context_size_error": 400, "invalid_prompt": 400, "content_filter": 400, "content_policy_violation": 400,
-	"bio_policy": 400, "misalignment_policy_violation": 400, "invalid_request": 400, "model_not_found": 404, "invalid_api_key": 401,
+	"context_length_exceeded": 400, "exceed_context_size_error": 400, "invalid_prompt": 400, "content_filter": 400, "invalid_request": 400,
+	"model_not_found": 404, "invalid_api_key": 401,
 }
