@@ -13,7 +13,6 @@ import (
 	"github.com/agentbound/agentbound/agent/preset"
 	"github.com/agentbound/agentbound/agent/reference"
 	"github.com/agentbound/agentbound/internal/run"
-	"github.com/agentbound/agentbound/model/compat"
 )
 
 // agentRow is an agent as `agents --format json` lists it (design §9).
@@ -108,10 +107,10 @@ func agentRows(r rooms, names []string, check bool) ([]agentRow, error) {
 		}
 		rows = append(rows, row)
 	}
+	for _, p := range protocols() {
+		rows = append(rows, p.row())
+	}
 	return append(rows, agentRow{
-		Name: "compat:MODEL@BASE_URL", Kind: "model", Protocol: "chat-completions", Model: "MODEL", Needs: []string{"an endpoint; " + compat.KeyEnv + " where it asks for a key"},
-		About: "a model behind any OpenAI-compatible chat endpoint; --form native or react",
-	}, agentRow{
 		Name: "exec:COMMAND", Kind: "exec", Protocol: fmt.Sprintf("json-lines/%d", agentexec.Version), Needs: []string{"a program"},
 		About: "any program over JSON lines, see docs/exec.md",
 	}), nil

@@ -13,7 +13,6 @@ import (
 	"github.com/agentbound/agentbound/internal/star"
 	"github.com/agentbound/agentbound/model"
 	"github.com/agentbound/agentbound/model/budget"
-	"github.com/agentbound/agentbound/model/compat"
 	"github.com/agentbound/agentbound/model/pace"
 	"github.com/agentbound/agentbound/model/price"
 )
@@ -128,19 +127,16 @@ func (s *spending) catalogue() (preset.Catalogue, error) {
 	return c, nil
 }
 
-// keys are the environment variables that hold the keys of endpoints, by scheme. An
-// account's limits are told by its key; the key goes no further from here.
-var keys = map[string]string{compat.Scheme: compat.KeyEnv}
-
 // paceOf holds a model's attempts within its endpoint's limits and the command's budget.
-func (s *spending) paceOf(spec string) (model.Pace, error) {
-	scheme, rest, _ := strings.Cut(spec, ":")
-	address := scheme // the vendor's own
-	if _, base, ok := strings.Cut(rest, "@http"); ok {
-		parts := strings.SplitN("http"+base, "/", 4) // http:, nothing, the host, a path
-		address = strings.Join(parts[:min(len(parts), 3)], "/")
+// An account's limits are told by its key; the key goes no further from here.
+func (s *spending) paceOf(spec string, by protocol) (model.Pace, error) {
+	base := by.home
+	if _, named, ok := strings.Cut(spec, "@http"); ok {
+		base = "http" + named
 	}
-	endpoint := s.pace.At(address, os.Getenv(keys[scheme]))
+	parts := strings.SplitN(base, "/", 4) // http:, nothing, the host, a path
+	address := strings.Join(parts[:min(len(parts), 3)], "/")
+	endpoint := s.pace.At(address, os.Getenv(by.keyEnv))
 	if s.budget == nil {
 		return endpoint, nil
 	}

@@ -3,13 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/agentbound/agentbound/agent/preset"
 	"github.com/agentbound/agentbound/model"
-	"github.com/agentbound/agentbound/model/compat"
 )
 
 // modelOptions are how an endpoint is asked, whatever it plays: a subject, a judge, a
@@ -17,6 +15,7 @@ import (
 type modelOptions struct {
 	perCall time.Duration // of one attempt at a model call; 0: the default
 	effort  string        // of reasoning; empty: the provider's own
+	stream  bool          // ask for event streams; answers, and so keys, are the same
 	once    bool          // an attempt that fails is not repeated
 	pace    model.Pace    // holds attempts back; rooms.model sets it
 }
@@ -37,19 +36,15 @@ func (r rooms) model(spec string, o modelOptions) (model.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.pace, err = r.paceOf(spec); err != nil {
+	p, ok := protocolOf(spec)
+	if !ok {
+		kind, _, _ := strings.Cut(spec, "@") // what follows may be an address
+		return nil, fmt.Errorf("model %q is not known; accepted: %s, or a preset's name", kind, modelForms())
+	}
+	if o.pace, err = r.paceOf(spec, p); err != nil {
 		return nil, err
 	}
-	var m model.Model
-	switch kind, _, _ := strings.Cut(spec, ":"); kind {
-	case compat.Scheme:
-		if o.effort != "" {
-			return nil, fmt.Errorf("effort %q: %s has no common field for it", o.effort, compat.Scheme)
-		}
-		m, err = compat.New(spec, compat.Options{Key: os.Getenv(compat.KeyEnv), Retry: o.retry()})
-	default:
-		return nil, fmt.Errorf("model %q is not known; accepted: compat:MODEL@BASE_URL, or a preset's name", kind+":…")
-	}
+	m, err := p.open(spec, o)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +63,7 @@ func (r rooms) named(spec string, o modelOptions) (string, modelOptions, error) 
 	}
 	p, err := c.Find(spec)
 	if err != nil {
-		return "", o, fmt.Errorf("model %q is not known; accepted: compat:MODEL@BASE_URL, or a preset's name; %w", spec, err)
+		return "", o, fmt.Errorf("model %q is not known; accepted: %s, or a preset's name; %w", spec, modelForms(), err)
 	}
 	if p.Kind != preset.Model {
 		return "", o, fmt.Errorf("%q is an agent program and no model", p.Name)

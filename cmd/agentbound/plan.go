@@ -20,6 +20,7 @@ import (
 	"github.com/agentbound/agentbound/internal/store"
 	"github.com/agentbound/agentbound/intervene"
 	"github.com/agentbound/agentbound/judge"
+	"github.com/agentbound/agentbound/model/openaiapi"
 	"github.com/agentbound/agentbound/suite"
 	"github.com/agentbound/agentbound/suites"
 	"github.com/agentbound/agentbound/world"
@@ -51,6 +52,8 @@ type request struct {
 	Temperature string `yaml:"temperature"` // empty: the provider's own
 	MaxTokens   int    `yaml:"max_tokens"`  // of one turn; 0: the provider's own
 	PerCall     string `yaml:"per_call"`    // time for one attempt at a model call
+	Effort      string `yaml:"effort"`      // of reasoning; empty: the provider's own
+	Stream      bool   `yaml:"stream"`      // ask for event streams; no part of any key
 
 	Limits `yaml:",inline"`
 	dry    bool // only described: a preset that cannot be run here is no error
@@ -77,6 +80,8 @@ func addRequest(cmd *cobra.Command, r *request) {
 	f.StringVar(&r.Temperature, "temperature", "", "temperature of a model; empty: the provider's own")
 	f.IntVar(&r.MaxTokens, "max-tokens", 0, "most tokens of a model's turn; 0: the provider's own")
 	f.StringVar(&r.PerCall, "per-call", "", "time for one attempt at a model call, such as 2m; 5m by default")
+	f.StringVar(&r.Effort, "effort", "", "how much a model reasons: "+strings.Join(openaiapi.Efforts(), ", ")+", as far as its provider has them; empty: the provider's own")
+	f.BoolVar(&r.Stream, "stream", false, "have models answer as event streams: the same answers, over connections that are never idle for long")
 	addLimits(cmd, &r.Limits)
 	f.StringVar(&r.RunTimeout, "run-timeout", "", "wall clock of each run in this command, such as 8h; then it stops cleanly")
 }
@@ -106,6 +111,7 @@ func (r *request) fromFile(cmd *cobra.Command, path string) error {
 		{"per-call", func() { file.PerCall = r.PerCall }}, {"rpm", func() { file.RPM = r.RPM }}, {"tpm", func() { file.TPM = r.TPM }},
 		{"endpoint-concurrency", func() { file.Concurrent = r.Concurrent }}, {"budget", func() { file.Budget = r.Budget }},
 		{"run-timeout", func() { file.RunTimeout = r.RunTimeout }}, {"prices", func() { file.Prices = r.Prices }}, {"presets", func() { file.Presets = r.Presets }},
+		{"effort", func() { file.Effort = r.Effort }}, {"stream", func() { file.Stream = r.Stream }},
 	} {
 		if given(f.flag) {
 			f.keep()
@@ -245,7 +251,7 @@ func (r request) base(s *suite.Suite) (agentbound.Plan, error) {
 }
 
 func (r request) asking() (asking, error) {
-	ask := asking{form: r.Form, temperature: r.Temperature, maxTokens: r.MaxTokens}
+	ask := asking{form: r.Form, temperature: r.Temperature, maxTokens: r.MaxTokens, modelOptions: modelOptions{effort: r.Effort, stream: r.Stream}}
 	if r.MaxTokens < 0 {
 		return ask, usage("--max-tokens cannot be negative")
 	}

@@ -21,7 +21,6 @@ import (
 	"github.com/agentbound/agentbound/internal/store"
 	"github.com/agentbound/agentbound/internal/store/sqlite"
 	"github.com/agentbound/agentbound/intervene"
-	"github.com/agentbound/agentbound/model/compat"
 	"github.com/agentbound/agentbound/world"
 	programworld "github.com/agentbound/agentbound/world/program"
 )
@@ -47,23 +46,24 @@ type asking struct {
 
 // agent resolves what --agent names.
 func (r rooms) agent(spec string, ask asking) (a agent.Agent, err error) {
-	kind, rest, ok := strings.Cut(spec, ":")
-	if !ok {
+	kind, rest, named := strings.Cut(spec, ":")
+	if !named {
 		return r.presetAgent(spec, ask)
 	}
-	switch kind {
-	case compat.Scheme: // its errors repeat no part of an address that could be secret
+	if _, ok := protocolOf(spec); ok { // its errors repeat no part of an address that could be secret
 		if a, err = r.chatAgent(spec, ask); err != nil {
 			return nil, coded{exitUsage, err}
 		}
 		return a, nil
+	}
+	switch kind {
 	case "reference":
 		a, err = reference.New(rest, programworld.Worlds{Cache: r.cache})
 	case "exec":
 		names := strings.FieldsFunc(os.Getenv(execEnv), func(c rune) bool { return c == ',' || c == ' ' })
 		a, err = agentexec.New(rest, agentexec.Options{Env: names})
 	default:
-		return nil, usage("agent %q is not known; accepted: a preset's name, reference:NAME, compat:MODEL@BASE_URL, exec:COMMAND; see: agentbound agents", spec)
+		return nil, usage("agent %q is not known; accepted: a preset's name, reference:NAME, %s, exec:COMMAND; see: agentbound agents", spec, modelForms())
 	}
 	if err != nil {
 		return nil, usage("agent %q: %w", spec, err)

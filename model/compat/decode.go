@@ -1,7 +1,9 @@
 package compat
 
 import (
+	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/openai/openai-go/v3"
@@ -9,73 +11,75 @@ import (
 
 	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/model"
+	"github.com/agentbound/agentbound/model/openaiapi"
 	"github.com/agentbound/agentbound/model/transport"
 )
 
+// read reads an answer, which may have come as a stream.
+func (m *Model) read(body []byte) (model.Response, error) {
+	if openaiapi.Streamed(body) {
+		var err error
+		if body, err = m.assemble(body); err != nil {
+			return model.Response{}, err
+		}
+	}
+	return m.decode(body)
+}
+
 // decode reads an answer. What is no answer of the protocol is a fault; what the model
 // said, however odd, is its turn.
-func decode(body []byte) (model.Response, error) {
+func (m *Model) decode(body []byte) (model.Response, error) {
 	var c openai.ChatCompletion
 	if err := json.Unmarshal(body, &c); err != nil {
 		return model.Response{}, transport.Malformed("it is no JSON object", body)
 	}
-	if e := inner(c.JSON.ExtraFields["error"]); e != nil {
+	if e := m.inside(c.JSON.ExtraFields["error"]); e != nil {
 		return model.Response{}, e
 	}
 	if len(c.Choices) == 0 {
 		return model.Response{}, transport.Malformed("it has no choices", body)
 	}
 	choice := c.Choices[0]
-	if e := inner(choice.JSON.ExtraFields["error"]); e != nil {
+	if e := m.inside(choice.JSON.ExtraFields["error"]); e != nil {
+		return model.Response{}, e
+	}
+	if e := m.dialect.brokeOff(choice.FinishReason); e != nil {
 		return model.Response{}, e
 	}
 	if !choice.JSON.Message.Valid() {
 		return model.Response{}, transport.Malformed("its choice has no message", body)
 	}
-	m := said(choice.Message)
-	if m.Text == "" && m.Reasoning == "" && len(m.Calls) == 0 && choice.Message.Refusal == "" && choice.FinishReason == "" {
+	said := m.said(choice.Message)
+	if said.Text == "" && said.Reasoning == "" && len(said.Calls) == 0 && choice.Message.Refusal == "" && choice.FinishReason == "" {
 		return model.Response{}, transport.Malformed("its message is empty and says not why", body)
 	}
 	return model.Response{
-		Message: m, Stop: stop(choice, m), Refusal: choice.Message.Refusal, Model: c.Model, Usage: usage(c.Usage),
+		Message: said, Stop: m.dialect.stop(choice, said), Refusal: choice.Message.Refusal, Model: c.Model, Usage: m.dialect.usage(c.Usage),
 	}, nil
 }
 
-// inner is a failure that came with a status of success, as relays send them.
-func inner(f respjson.Field) *model.Error {
+// inside is a failure that came with a status of success, as relays send them.
+func (m *Model) inside(f respjson.Field) error {
 	if raw := f.Raw(); raw != "" && raw != "null" {
-		var known struct {
-			Code json.Number `json:"code"`
-		}
-		status := 502
-		if json.Unmarshal([]byte(raw), &known) == nil {
-			if n, err := known.Code.Int64(); err == nil && n >= 400 && n < 600 {
-				status = int(n)
-			}
-		}
-		return transport.Status(status, transport.Said([]byte(`{"error":`+raw+`}`), ""))
+		return transport.Inside([]byte(raw), m.opts.Key)
 	}
 	return nil
 }
 
 // said is the message: what it says, what it reasons, what it calls.
-func said(c openai.ChatCompletionMessage) model.Message {
+func (m *Model) said(c openai.ChatCompletionMessage) model.Message {
 	text, thinking := c.Content, ""
 	if raw := c.JSON.Content.Raw(); strings.HasPrefix(raw, "[") {
 		text, thinking = parts(raw)
 	}
 	thought, text := think(text)
-	m := model.Message{Role: model.Assistant, Text: text}
-	m.Reasoning, m.State = reasoning(c.JSON.ExtraFields)
-	for _, also := range []string{thinking, thought} {
-		if m.Reasoning == "" {
-			m.Reasoning = also
-		}
-	}
+	said := model.Message{Role: model.Assistant, Text: text}
+	said.Reasoning, said.State = reasoning(c.JSON.ExtraFields, m.dialect.Returns)
+	said.Reasoning = cmp.Or(said.Reasoning, thinking, thought)
 	for _, call := range c.ToolCalls {
-		m.Calls = append(m.Calls, model.ToolCall{ID: call.ID, Name: call.Function.Name, Args: arguments(call.Function)})
+		said.Calls = append(said.Calls, model.ToolCall{ID: call.ID, Name: call.Function.Name, Args: arguments(call.Function)})
 	}
-	return m
+	return said
 }
 
 // arguments are a string that holds JSON; some servers send the JSON itself.
@@ -107,24 +111,26 @@ func parts(raw string) (text, thinking string) {
 	return text, thinking
 }
 
-// reasoningFields are where servers show reasoning, and what they want back.
+// reasoningFields are where servers show reasoning.
 var reasoningFields = []string{"reasoning_content", "reasoning", "reasoning_details"}
 
-// reasoning reads those fields; state is all of them, to be sent back as they came.
-func reasoning(extra map[string]respjson.Field) (shown string, state []byte) {
+// reasoning reads those fields; state is those that the server wants back, as they came.
+func reasoning(extra map[string]respjson.Field, returns []string) (shown string, state []byte) {
 	fields := map[string]json.RawMessage{}
 	for _, name := range reasoningFields {
 		raw := extra[name].Raw()
 		if raw == "" || raw == "null" || raw == `""` {
 			continue
 		}
-		fields[name] = json.RawMessage(raw)
+		if slices.Contains(returns, name) {
+			fields[name] = json.RawMessage(raw)
+		}
 		if text := ""; shown == "" && json.Unmarshal([]byte(raw), &text) == nil {
 			shown = strings.TrimSpace(text)
 		}
 	}
 	if len(fields) == 0 {
-		return "", nil
+		return shown, nil
 	}
 	state, _ = agentbound.EncodeJSON(fields) // what was parsed encodes
 	return shown, state
@@ -143,31 +149,4 @@ func think(text string) (thought, rest string) {
 		return strings.TrimSpace(inside), ""
 	}
 	return "", text
-}
-
-// stop normalises the reason. What was called outranks the word: servers say "stop" of a
-// turn with calls, and odd things of others.
-func stop(c openai.ChatCompletionChoice, m model.Message) model.Stop {
-	switch {
-	case c.FinishReason == "content_filter":
-		return model.StopRefusal
-	case c.FinishReason == "length":
-		return model.StopLength
-	case len(m.Calls) > 0:
-		return model.StopCalls
-	case c.Message.Refusal != "":
-		return model.StopRefusal
-	}
-	return model.StopEnd
-}
-
-// mostTokens bounds each count that a server tells, so that sums over a run stay numbers.
-const mostTokens = 1_000_000_000
-
-func usage(u openai.CompletionUsage) model.Usage {
-	tokens := func(n int64) int64 { return min(max(n, 0), mostTokens) }
-	return model.Usage{
-		Input: tokens(u.PromptTokens), Cached: tokens(u.PromptTokensDetails.CachedTokens),
-		Output: tokens(u.CompletionTokens), Reasoning: tokens(u.CompletionTokensDetails.ReasoningTokens),
-	}
 }

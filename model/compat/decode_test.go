@@ -183,7 +183,8 @@ func TestOddCallsGoBack(t *testing.T) {
 func FuzzAnswer(f *testing.F) {
 	for _, body := range []string{
 		`{"choices":[{"message":{"content":"<think>a</think>b","tool_calls":[{"id":"1","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"stop"}],"usage":{"prompt_tokens":1}}`,
-		`{"choices":[{"message":{"content":[{"text":"a"}],"reasoning":"b"}}]}`, `{"error":{"code":"x"}}`, `<html>`, ``, `null`,
+		`{"choices":[{"message":{"content":[{"text":"a"}],"reasoning":"b"}}]}`, `{"error":{"code":"x"}}`,
+		events(`{"content":"<think>a"}`, `{"tool_calls":[{"index":0,"id":"1","function":{"name":"f","arguments":"{}"}}]}`), "event: error\ndata: {}\n\n", `<html>`, ``, `null`,
 	} {
 		f.Add(body)
 	}

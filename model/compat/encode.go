@@ -3,7 +3,6 @@ package compat
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/packages/param"
@@ -11,12 +10,13 @@ import (
 
 	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/model"
+	"github.com/agentbound/agentbound/model/openaiapi"
 )
 
-func encode(name string, r model.Request) (openai.ChatCompletionNewParams, error) {
-	p := openai.ChatCompletionNewParams{Model: name}
-	for _, m := range r.Messages {
-		sent, err := message(m)
+func (m *Model) encode(r model.Request) (openai.ChatCompletionNewParams, error) {
+	p := openai.ChatCompletionNewParams{Model: m.at.Model}
+	for _, said := range r.Messages {
+		sent, err := message(said)
 		if err != nil {
 			return p, err
 		}
@@ -29,14 +29,23 @@ func encode(name string, r model.Request) (openai.ChatCompletionNewParams, error
 		}
 		p.Tools = append(p.Tools, sent)
 	}
-	if r.Temperature != nil {
+	if r.Temperature != nil && !m.cold() {
 		p.Temperature = param.NewOpt(*r.Temperature)
 	}
-	if r.Seed != nil {
+	if r.Seed != nil && !m.dialect.NoSeed {
 		p.Seed = param.NewOpt(*r.Seed)
 	}
-	if r.MaxTokens > 0 {
+	switch {
+	case r.MaxTokens > 0 && m.dialect.MaxTokens == "max_completion_tokens":
+		p.MaxCompletionTokens = param.NewOpt(int64(r.MaxTokens))
+	case r.MaxTokens > 0:
 		p.MaxTokens = param.NewOpt(int64(r.MaxTokens)) // the field that every server knows
+	}
+	if m.opts.Stream {
+		p.StreamOptions.IncludeUsage = param.NewOpt(true)
+	}
+	if m.opts.Effort != "" {
+		p.SetExtraFields(m.dialect.effort(m.opts.Effort))
 	}
 	return p, nil
 }
@@ -64,7 +73,7 @@ func assistant(m model.Message) (openai.ChatCompletionMessageParamUnion, error) 
 		a.ToolCalls = append(a.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{
 			OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{
 				ID:       c.ID,
-				Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: sendable(c.Name), Arguments: object(c.Args)},
+				Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: openaiapi.Name(c.Name), Arguments: openaiapi.Object(c.Args)},
 			},
 		})
 	}
@@ -84,44 +93,9 @@ func assistant(m model.Message) (openai.ChatCompletionMessageParamUnion, error) 
 	return openai.ChatCompletionMessageParamUnion{OfAssistant: &a}, nil
 }
 
-// object is a call's arguments as servers take them back: many parse them for the
-// model's template, and fail where they are no JSON object. What is none goes inside
-// of one.
-func object(args string) string {
-	var fields map[string]json.RawMessage
-	switch err := json.Unmarshal([]byte(args), &fields); {
-	case args == "":
-		return "{}"
-	case err == nil && fields != nil:
-		return args
-	}
-	b, _ := agentbound.EncodeJSON(map[string]string{"malformed": args}) // strings encode
-	return string(b)
-}
-
-// sendable is a name as the protocol allows it: models make names up, and a server
-// rejects the whole conversation for one.
-func sendable(name string) string {
-	name = unsendable.ReplaceAllString(name, "_")
-	if name == "" {
-		return "_"
-	}
-	return name[:min(len(name), 64)]
-}
-
-var unsendable = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
-
-// tool keeps the schema's parts byte for byte.
 func tool(t agentbound.Tool) (openai.ChatCompletionToolUnionParam, error) {
-	var parts map[string]json.RawMessage
-	if err := json.Unmarshal(t.Schema, &parts); err != nil {
-		return openai.ChatCompletionToolUnionParam{}, fmt.Errorf("the schema of tool %s is no JSON object: %w", t.Name, err)
-	}
-	schema := shared.FunctionParameters{}
-	for k, v := range parts {
-		schema[k] = v
-	}
+	schema, err := openaiapi.Schema(t)
 	return openai.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{
 		Name: t.Name, Description: param.NewOpt(t.Description), Parameters: schema,
-	}), nil
+	}), err
 }

@@ -2,11 +2,8 @@ package modeltest
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
-	"sync"
-	"sync/atomic"
+	"slices"
 	"testing"
 	"time"
 
@@ -17,7 +14,9 @@ import (
 )
 
 // Connect gives a model behind a fresh peer of the adapter's protocol that serves o.
-// The model makes 3 attempts of at most Patience, with pauses that do not last.
+// The model makes 3 attempts of at most Patience, with pauses that do not last. Where
+// o.Reasoning is not empty the peer shows reasoning and wants it back; an adapter whose
+// protocol has a field of its own for that puts its name there.
 type Connect func(t *testing.T, o Options) model.Model
 
 // Attempts and Patience are what Connect sets.
@@ -31,20 +30,75 @@ func Retry() model.Retry {
 	return model.Retry{Attempts: Attempts, Timeout: Patience, Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}
 }
 
-// Run holds an adapter to the contract of the port.
-func Run(t *testing.T, connect Connect) {
+// Trait is what an adapter is beyond the port: the contract has cases for it.
+type Trait string
+
+const (
+	Streamed    Trait = "streamed"     // it asks for event streams
+	NoReasoning Trait = "no reasoning" // its protocol shows none and wants none back
+)
+
+// Outcome is what became of one case.
+type Outcome struct {
+	Case   string // group: case
+	Result Result
+}
+
+// Result of a case.
+type Result string
+
+// The results there are.
+const (
+	Held  Result = "yes"
+	Broke Result = "NO"
+	NotOf Result = "–" // the case is not one of the adapter's
+)
+
+// check is one case of the contract.
+type check struct {
+	group, name string
+	run         func(t *testing.T, connect Connect)
+	of          func(traits []Trait) bool // nil: every adapter's
+}
+
+func streams(traits []Trait) bool { return slices.Contains(traits, Streamed) }
+func reasons(traits []Trait) bool { return !slices.Contains(traits, NoReasoning) }
+
+func checks() []check {
+	return slices.Concat(conversationChecks(), turnChecks(), reasoningChecks(), faultChecks(), streamChecks(), []check{
+		{"limits", "an attempt has an end", trickles, nil},
+		{"limits", "a context ends it", cancelled, nil},
+		{"limits", "many at once", concurrent, nil},
+	})
+}
+
+// Run holds an adapter to the contract of the port, and says what came of each case.
+func Run(t *testing.T, connect Connect, traits ...Trait) []Outcome {
 	t.Helper()
-	t.Run("conversations arrive as they are", func(t *testing.T) { arrives(t, connect) })
-	t.Run("turns come back as they are", func(t *testing.T) { comesBack(t, connect) })
-	t.Run("faults that pass are waited out", func(t *testing.T) { passing(t, connect) })
-	t.Run("faults that last are errors", func(t *testing.T) { lasting(t, connect) })
-	t.Run("an attempt has an end", func(t *testing.T) { trickles(t, connect) })
-	t.Run("a context ends it", func(t *testing.T) { cancelled(t, connect) })
-	t.Run("many at once", func(t *testing.T) { concurrent(t, connect) })
+	var all []Outcome
+	for _, c := range checks() {
+		o := Outcome{c.group + ": " + c.name, NotOf}
+		if c.of == nil || c.of(traits) {
+			o.Result = Broke
+			if t.Run(o.Case, func(t *testing.T) { c.run(t, connect) }) {
+				o.Result = Held
+			}
+		}
+		all = append(all, o)
+	}
+	return all
 }
 
 func hello() model.Request {
 	return model.Request{Messages: []model.Message{{Role: model.User, Text: "hello"}}}
+}
+
+func conversationChecks() []check {
+	return []check{
+		{"what is asked", "a conversation with tools arrives as it is", arrives, nil},
+		{"what is asked", "what was not asked for is not sent", nothingMore, nil},
+		{"what is asked", "odd names and malformed arguments can go back", oddCalls, nil},
+	}
 }
 
 func arrives(t *testing.T, connect Connect) {
@@ -71,20 +125,71 @@ func arrives(t *testing.T, connect Connect) {
 	if _, err := m.Chat(t.Context(), sent); err != nil {
 		t.Fatal(err)
 	}
+	// What an adapter leaves out it says, so that trial keys tell the truth.
+	if m.Ref().Settings["temperature"] == "none" {
+		sent.Temperature = nil
+	}
+	if m.Ref().Settings["seed"] == "none" {
+		sent.Seed = nil
+	}
 	if d := cmp.Diff(sent, got); d != "" {
 		t.Error(d)
 	}
+}
+
+func nothingMore(t *testing.T, connect Connect) {
+	t.Helper()
+	var got model.Request
+	m := connect(t, Options{Play: func(r model.Request) model.Response { got = r; return Says("well") }})
 	if _, err := m.Chat(t.Context(), hello()); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(hello(), got); d != "" {
-		t.Errorf("what was not asked for was sent: %s", d)
+		t.Error(d)
 	}
 }
 
-func comesBack(t *testing.T, connect Connect) {
+// oddCalls: a model that made up names and arguments is answered, and the conversation
+// goes on: a server must not reject it for what its own model wrote.
+func oddCalls(t *testing.T, connect Connect) {
 	t.Helper()
-	calls := []model.ToolCall{{ID: "a", Name: "read", Args: `{"id": "A"}`}, {ID: "b", Name: "read", Args: `{"id": "B`}, {ID: "c", Name: "no such tool", Args: ``}}
+	odd := model.Response{Stop: model.StopCalls, Message: model.Message{Role: model.Assistant, Calls: []model.ToolCall{
+		{ID: "a", Name: "no such tool", Args: `{"id": "A"}`}, {ID: "b", Name: "read", Args: `{"id": "B`}, {ID: "c", Name: "read", Args: `[1]`}, {ID: "d", Name: "read"},
+	}}}
+	m := connect(t, Options{Play: Script(odd, Says("well"))})
+	r := hello()
+	first, err := m.Chat(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Messages = append(r.Messages, answered(first.Message)...)
+	if second, err := m.Chat(t.Context(), r); err != nil || second.Message.Text != "well" {
+		t.Errorf("%+v, %v", second, err)
+	}
+}
+
+// answered is a message with the answers to its calls.
+func answered(m model.Message) []model.Message {
+	for i := range m.Calls {
+		if m.Calls[i].ID == "" { // as the port has it: whoever sends it back fills it in
+			m.Calls[i].ID = fmt.Sprintf("filled-%d", i)
+		}
+	}
+	all := []model.Message{m}
+	for _, c := range m.Calls {
+		all = append(all, model.Message{Role: model.Result, CallID: c.ID, Tool: c.Name, Text: "1"})
+	}
+	return all
+}
+
+// turn is a named answer.
+type turn struct {
+	name string
+	want model.Response
+}
+
+func turns() []turn {
+	calls := []model.ToolCall{{ID: "a", Name: "read", Args: `{"id": "Ä“1”"}`}, {ID: "b", Name: "read", Args: `{"id": "B`}, {ID: "c", Name: "no such tool", Args: ``}}
 	say := func(stop model.Stop, text string, calls ...model.ToolCall) model.Response {
 		return model.Response{Message: model.Message{Role: model.Assistant, Text: text, Calls: calls}, Stop: stop}
 	}
@@ -92,134 +197,103 @@ func comesBack(t *testing.T, connect Connect) {
 	refused.Refusal = "I can't help with that."
 	counted := say(model.StopEnd, "counted")
 	counted.Usage = model.Usage{Input: 100, Cached: 40, Output: 20, Reasoning: 5}
-	for name, want := range map[string]model.Response{
-		"text": say(model.StopEnd, "Here it is.\n\n“So.”"), "parallel calls": say(model.StopCalls, "I read both.", calls...),
-		"calls without text": say(model.StopCalls, "", calls[0]), "a cut turn": say(model.StopLength, "Here it"),
-		"a filtered turn": say(model.StopRefusal, "Here"), "a refusal": refused, "usage": counted, "nothing said": say(model.StopEnd, ""),
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, err := connect(t, Options{Play: func(model.Request) model.Response { return want }}).Chat(t.Context(), hello())
-			if err != nil {
-				t.Fatal(err)
+	return []turn{
+		{"text", say(model.StopEnd, "Here it is.\n\n“So.” 好 🙂")}, {"parallel calls, malformed arguments", say(model.StopCalls, "I read both.", calls...)},
+		{"calls without text", say(model.StopCalls, "", calls[0])}, {"a turn cut at the length limit", say(model.StopLength, "Here it")},
+		{"a filtered turn", say(model.StopRefusal, "Here")}, {"a refusal in words", refused}, {"usage, cached and reasoning tokens", counted}, {"an empty answer", say(model.StopEnd, "")},
+	}
+}
+
+func turnChecks() (all []check) {
+	for _, c := range turns() {
+		all = append(all, check{"what is answered", c.name, func(t *testing.T, connect Connect) {
+			comesBack(t, connect, c.want, Options{})
+		}, nil})
+	}
+	return append(all, check{"what is answered", "fields that nobody knows are passed over", func(t *testing.T, connect Connect) {
+		for _, c := range turns() {
+			comesBack(t, connect, c.want, Options{Edit: strange})
+		}
+	}, nil})
+}
+
+func comesBack(t *testing.T, connect Connect, want model.Response, o Options) {
+	t.Helper()
+	o.Play = func(model.Request) model.Response { return want }
+	got, err := connect(t, o).Chat(t.Context(), hello())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Model == "" {
+		t.Error("no word of which model served it")
+	}
+	got.Model = ""
+	got.Message.State = nil // is the adapter's
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// strange gives every object of an answer a field of a later version of the protocol.
+// Arguments of calls are the model's own.
+func strange(answer map[string]any) {
+	for k, v := range answer {
+		if k == "args" || k == "input" || k == "arguments" {
+			continue
+		}
+		switch v := v.(type) {
+		case map[string]any:
+			strange(v)
+		case []any:
+			for _, e := range v {
+				if e, ok := e.(map[string]any); ok {
+					strange(e)
+				}
 			}
-			if got.Model == "" {
-				t.Error("no word of which model served it")
-			}
-			got.Model = ""
-			got.Message.State = nil // is the adapter's
-			if d := cmp.Diff(want, got); d != "" {
-				t.Error(d)
-			}
-		})
+		}
+	}
+	answer["of_a_later_version"] = map[string]any{"list": []any{1, "two"}}
+}
+
+func reasoningChecks() []check {
+	return []check{
+		{"reasoning", "is shown, and goes back with calls", func(t *testing.T, connect Connect) { reasoning(t, connect, "") }, reasons},
+		{"reasoning", "goes back where the text was edited", func(t *testing.T, connect Connect) { reasoning(t, connect, "I look at A first. “So.”") }, reasons},
 	}
 }
 
-// transient are the faults for which every adapter tries again.
-func transient() map[string]Fault {
-	return map[string]Fault{
-		"429": Status(http.StatusTooManyRequests, "rate_limit_exceeded", "slow down"), "500": Status(500, "", "oops"),
-		"502": Body(502, "text/html", "<html><body>Bad Gateway</body></html>"), "503": Body(503, "text/plain", "loading"), "529": Status(529, "overloaded_error", "busy"),
-		"cut": Cut(), "garbage": Body(200, "application/json", `{"id": "x", `), "nothing": Body(200, "application/json", ""), "null": Body(200, "application/json", "null"),
-	}
-}
-
-func passing(t *testing.T, connect Connect) {
+// reasoning: what a model reasoned before its calls goes back with them, in the form in
+// which the protocol wants it, also where another Thought stands in for its text.
+func reasoning(t *testing.T, connect Connect, edited string) {
 	t.Helper()
-	for name, fault := range transient() {
-		t.Run(name, func(t *testing.T) {
-			var asked atomic.Int64
-			m := connect(t, Options{Play: Script(Says("well")), Misbehave: counting(&asked, First(Attempts-1, fault))})
-			got, err := m.Chat(t.Context(), hello())
-			if err != nil || got.Message.Text != "well" || asked.Load() != Attempts {
-				t.Errorf("%+v, error %v, after %d requests", got, err, asked.Load())
-			}
-		})
+	const thought = "hm <&> “é”: A, then B"
+	var sent model.Message
+	m := connect(t, Options{Reasoning: "reasoning_content", Play: func(r model.Request) model.Response {
+		if len(r.Messages) > 2 {
+			sent = r.Messages[1]
+			return Says("I had thought: " + sent.Reasoning)
+		}
+		return model.Response{Stop: model.StopCalls, Message: model.Message{
+			Role: model.Assistant, Text: "I read both.", Reasoning: thought,
+			Calls: []model.ToolCall{{ID: "a", Name: "read", Args: `{"id":"A"}`}, {ID: "b", Name: "read", Args: `{"id":"B"}`}},
+		}}
+	}})
+	r := hello()
+	first, err := m.Chat(t.Context(), r)
+	if err != nil || first.Message.Reasoning != thought {
+		t.Fatalf("%+v, %v", first, err)
 	}
-}
-
-func lasting(t *testing.T, connect Connect) {
-	t.Helper()
-	for name, fault := range transient() {
-		t.Run(name, func(t *testing.T) { failing(t, connect, fault, true) })
+	want := first.Message
+	if edited != "" {
+		first.Message.Text, want.Text = edited, edited
 	}
-	for name, fault := range map[string]Fault{
-		"a wrong key":         Status(401, "invalid_api_key", "no"),
-		"an unknown model":    Status(404, "model_not_found", "the model does not exist"),
-		"a wrong path":        Body(404, "text/plain", "404 page not found"),
-		"a page":              Body(200, "text/html", "<!DOCTYPE html><html></html>"),
-		"a rejected request":  Status(400, "invalid_request", "no"),
-		"a redirect":          Redirect("http://127.0.0.1:1/elsewhere"),
-		"a long conversation": Status(400, "context_length_exceeded", "This model's maximum context length is 10 tokens."),
-	} {
-		t.Run(name, func(t *testing.T) { failing(t, connect, fault, false) })
+	r.Messages = append(r.Messages, answered(first.Message)...)
+	second, err := m.Chat(t.Context(), r)
+	if err != nil || second.Message.Text != "I had thought: "+thought {
+		t.Errorf("%+v, %v", second, err)
 	}
-}
-
-// failing: an error that says which kind it is, after one attempt or all of them.
-func failing(t *testing.T, connect Connect, fault Fault, transient bool) {
-	t.Helper()
-	var asked atomic.Int64
-	m := connect(t, Options{Misbehave: counting(&asked, Always(fault))})
-	_, err := m.Chat(t.Context(), hello())
-	e, ok := errors.AsType[*model.Error](err)
-	if !ok || e.Transient() != transient || e.Who != m.Ref().Name || e.What == "" {
-		t.Fatalf("error %#v", err)
+	want.State, sent.State = nil, nil
+	if d := cmp.Diff(want, sent); d != "" {
+		t.Error(d)
 	}
-	want := int64(1)
-	if transient {
-		want = Attempts
-	} else if e.Remedy == "" && e.Fault != model.FaultRequest && e.Fault != model.FaultContext {
-		t.Errorf("%v: and what to do?", err)
-	}
-	if asked.Load() != want {
-		t.Errorf("%d requests, want %d", asked.Load(), want)
-	}
-}
-
-func counting(n *atomic.Int64, f func(int) Fault) func(int) Fault {
-	return func(i int) Fault {
-		n.Add(1)
-		return f(i)
-	}
-}
-
-func trickles(t *testing.T, connect Connect) {
-	t.Helper()
-	began := time.Now()
-	_, err := connect(t, Options{Misbehave: Always(Trickle())}).Chat(t.Context(), hello())
-	if e, ok := errors.AsType[*model.Error](err); !ok || e.Fault != model.FaultTimeout {
-		t.Errorf("error %v", err)
-	}
-	if took := time.Since(began); took > 4*Attempts*Patience {
-		t.Errorf("it took %s", took)
-	}
-}
-
-func cancelled(t *testing.T, connect Connect) {
-	t.Helper()
-	ctx, cancel := context.WithCancelCause(t.Context())
-	why := errors.New("the trial is over")
-	m := connect(t, Options{Misbehave: Always(func(w http.ResponseWriter, r *http.Request) {
-		cancel(why)
-		<-r.Context().Done()
-	})})
-	if _, err := m.Chat(ctx, hello()); !errors.Is(err, why) {
-		t.Errorf("error %v", err)
-	}
-}
-
-func concurrent(t *testing.T, connect Connect) {
-	t.Helper()
-	m := connect(t, Options{Play: func(r model.Request) model.Response { return Says("re: " + r.Messages[0].Text) }})
-	var all sync.WaitGroup
-	for i := range 16 {
-		all.Go(func() {
-			text := fmt.Sprintf("question %d", i)
-			got, err := m.Chat(t.Context(), model.Request{Messages: []model.Message{{Role: model.User, Text: text}}})
-			if err != nil || got.Message.Text != "re: "+text {
-				t.Errorf("%s: %+v, %v", text, got, err)
-			}
-		})
-	}
-	all.Wait()
 }

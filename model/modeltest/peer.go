@@ -37,7 +37,17 @@ type Options struct {
 	Misbehave func(n int) Fault // at the n-th request, from 0; nil: never
 	Edit      func(answer map[string]any)
 	Piece     int // bytes of an event stream that are sent at a time, wherever that cuts; 0: an event at a time
+	// Events edits the event stream that answers the n-th request, from 0; at Abort the
+	// connection is closed. Nil: it is sent as the protocol has it.
+	Events func(n int, events []string) []string
+	// Unstreamed answers without a stream where one was asked for.
+	Unstreamed bool
+
+	inStream func(n int, events []string, p Protocol) []string // as Events, for the contract
 }
+
+// Abort among a stream's events closes the connection.
+const Abort = "\x00"
 
 // Fault is a way not to answer. It gets the request after it was read and recorded.
 type Fault func(w http.ResponseWriter, r *http.Request)
@@ -96,10 +106,10 @@ func (p *Peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	p.answer(w, r, body)
+	p.answer(w, r, n, body)
 }
 
-func (p *Peer) answer(w http.ResponseWriter, r *http.Request, body []byte) {
+func (p *Peer) answer(w http.ResponseWriter, r *http.Request, n int, body []byte) {
 	if key, ok := p.Protocol.Key(r); key != p.Key || ok != (p.Key != "") {
 		p.Protocol.Fail(w, http.StatusUnauthorized, "invalid_api_key", "Incorrect API key provided: "+key)
 		return
@@ -121,8 +131,15 @@ func (p *Peer) answer(w http.ResponseWriter, r *http.Request, body []byte) {
 	if p.Edit != nil {
 		p.Edit(answer)
 	}
-	if stream {
-		p.stream(w, p.Protocol.Stream(answer))
+	if stream && !p.Unstreamed {
+		events := p.Protocol.Stream(answer)
+		if p.inStream != nil {
+			events = p.inStream(n, events, p.Protocol)
+		}
+		if p.Events != nil {
+			events = p.Events(n, events)
+		}
+		p.stream(w, events)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -141,6 +158,9 @@ func (p *Peer) stream(w http.ResponseWriter, events []string) {
 		}
 	}
 	for _, e := range events {
+		if e == Abort {
+			panic(http.ErrAbortHandler)
+		}
 		_, _ = io.WriteString(w, e)
 		_ = http.NewResponseController(w).Flush()
 	}

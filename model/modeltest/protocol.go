@@ -1,9 +1,7 @@
 package modeltest
 
 import (
-	"encoding/json"
 	"net/http"
-	"strings"
 
 	"github.com/agentbound/agentbound/model"
 )
@@ -29,37 +27,8 @@ type Protocol interface {
 	Fail(w http.ResponseWriter, status int, code, message string)
 }
 
-// Chat is the chat-completions protocol.
-type Chat struct{}
-
-// Base implements Protocol.
-func (Chat) Base() string { return "/v1" }
-
-// Serves implements Protocol.
-func (Chat) Serves(path string) bool { return path == "/v1/chat/completions" }
-
-// Key implements Protocol.
-func (Chat) Key(r *http.Request) (string, bool) {
-	return strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-}
-
-// Decode implements Protocol.
-func (Chat) Decode(_ *http.Request, body []byte, o Options) (model.Request, string, bool, error) {
-	asked, name, err := Decode(body, o.Reasoning)
-	return asked, name, false, err
-}
-
-// Encode implements Protocol.
-func (Chat) Encode(name string, o Options, answer model.Response) map[string]any {
-	return Encode(name, o.Reasoning, answer)
-}
-
-// Stream implements Protocol.
-func (Chat) Stream(map[string]any) []string { return nil }
-
-// Fail implements Protocol.
-func (Chat) Fail(w http.ResponseWriter, status int, code, message string) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{"message": message, "type": "invalid_request_error", "param": nil, "code": code}})
+// failsInStream is a protocol that has an event for a failure in the middle of a stream.
+type failsInStream interface {
+	// FailEvent is that event, with the blank line that ends it.
+	FailEvent(code, message string) string
 }

@@ -2,10 +2,12 @@ package modeltest
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 
 	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/model"
@@ -19,7 +21,19 @@ type wireRequest struct {
 	Tools       []wireTool    `json:"tools"`
 	Temperature *float64      `json:"temperature"`
 	Seed        *int64        `json:"seed"`
-	MaxTokens   *int          `json:"max_tokens"`
+	MaxTokens1  *int          `json:"max_tokens"`
+	MaxTokens2  *int          `json:"max_completion_tokens"`
+
+	Stream        bool `json:"stream"`
+	StreamOptions *struct {
+		IncludeUsage bool `json:"include_usage"`
+	} `json:"stream_options"`
+
+	// Of dialects.
+	ReasoningEffort    json.RawMessage `json:"reasoning_effort"`
+	Reasoning          json.RawMessage `json:"reasoning"`
+	Thinking           json.RawMessage `json:"thinking"`
+	ChatTemplateKwargs json.RawMessage `json:"chat_template_kwargs"`
 }
 
 type wireMessage struct {
@@ -29,6 +43,14 @@ type wireMessage struct {
 	ToolCallID string     `json:"tool_call_id"`
 	Reasoning1 string     `json:"reasoning_content"`
 	Reasoning2 string     `json:"reasoning"`
+	Reasoning3 []struct {
+		Type      string `json:"type"`
+		ID        any    `json:"id"`
+		Format    string `json:"format"`
+		Index     int    `json:"index"`
+		Text      string `json:"text"`
+		Signature string `json:"signature"`
+	} `json:"reasoning_details"`
 }
 
 type wireCall struct {
@@ -51,28 +73,26 @@ type wireTool struct {
 
 var wireName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// Decode reads a request strictly: an error says where it leaves the protocol. Reasoning
-// is the field in which assistants' messages with calls must show it again; where it is
-// empty no message may have one.
+// Decode reads a request of the dialect that most servers share, strictly: an error says
+// where it leaves the protocol. Reasoning is the field in which assistants' messages with
+// calls must show it again; where it is empty no message may have one.
 func Decode(body []byte, reasoning string) (r model.Request, name string, err error) {
+	r, name, _, err = Chat{}.decode(body, reasoning)
+	return r, name, err
+}
+
+func (c Chat) decode(body []byte, reasoning string) (r model.Request, name string, stream bool, err error) {
 	var w wireRequest
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&w); err != nil {
-		return r, "", err
+		return r, "", false, err
 	}
 	if w.Model == "" || len(w.Messages) == 0 {
-		return r, "", errors.New("model and messages are required")
+		return r, "", false, errors.New("model and messages are required")
 	}
-	if w.Tools != nil && len(w.Tools) == 0 {
-		return r, "", errors.New("tools is empty")
-	}
-	for i, t := range w.Tools {
-		tool, err := t.tool()
-		if err != nil {
-			return r, "", fmt.Errorf("tools[%d]: %w", i, err)
-		}
-		r.Tools = append(r.Tools, tool)
+	if r.Tools, err = w.tools(); err != nil {
+		return r, "", false, err
 	}
 	open := &answers{}
 	for i, m := range w.Messages {
@@ -81,26 +101,72 @@ func Decode(body []byte, reasoning string) (r model.Request, name string, err er
 			err = errors.New("system comes first")
 		}
 		if err != nil {
-			return r, "", fmt.Errorf("messages[%d]: %w", i, err)
+			return r, "", false, fmt.Errorf("messages[%d]: %w", i, err)
 		}
 		r.Messages = append(r.Messages, message)
 	}
 	if len(open.wanted) > 0 {
-		return r, "", fmt.Errorf("the calls %q were not answered", open.wanted)
+		return r, "", false, fmt.Errorf("the calls %q were not answered", open.wanted)
 	}
 	if r.Messages[len(r.Messages)-1].Role == model.Assistant {
-		return r, "", errors.New("the last message is the assistant's")
+		return r, "", false, errors.New("the last message is the assistant's")
 	}
-	if w.MaxTokens != nil {
-		if r.MaxTokens = *w.MaxTokens; r.MaxTokens < 1 {
-			return r, "", errors.New("max_tokens below 1")
+	if err := c.settings(w, &r); err != nil {
+		return r, "", false, err
+	}
+	return r, w.Model, w.Stream, nil
+}
+
+func (w wireRequest) tools() (all []agentbound.Tool, err error) {
+	if w.Tools != nil && len(w.Tools) == 0 {
+		return nil, errors.New("tools is empty")
+	}
+	for i, t := range w.Tools {
+		tool, err := t.tool()
+		if err != nil {
+			return nil, fmt.Errorf("tools[%d]: %w", i, err)
+		}
+		all = append(all, tool)
+	}
+	return all, nil
+}
+
+// settings are the fields beside the conversation, those of the dialect only.
+func (c Chat) settings(w wireRequest, r *model.Request) error {
+	most, other, field := w.MaxTokens1, w.MaxTokens2, "max_tokens"
+	if c.MaxTokens == "max_completion_tokens" {
+		most, other, field = other, most, c.MaxTokens
+	}
+	if other != nil {
+		return errors.New("the field for the most tokens is " + field)
+	}
+	if most != nil {
+		if r.MaxTokens = *most; r.MaxTokens < 1 {
+			return errors.New(field + " below 1")
 		}
 	}
 	if w.Temperature != nil && (*w.Temperature < 0 || *w.Temperature > 2) {
-		return r, "", errors.New("temperature outside of 0 to 2")
+		return errors.New("temperature outside of 0 to 2")
+	}
+	switch {
+	case c.NoTemperature && w.Temperature != nil:
+		return errors.New("temperature is not taken")
+	case c.NoSeed && w.Seed != nil:
+		return errors.New("seed is not taken")
+	case w.StreamOptions != nil && !w.Stream:
+		return errors.New("stream_options without stream")
+	case w.Stream && (w.StreamOptions == nil || !w.StreamOptions.IncludeUsage):
+		return errors.New("a stream without include_usage, which would not tell its usage")
+	}
+	for name, raw := range map[string]json.RawMessage{
+		"reasoning_effort": w.ReasoningEffort, "reasoning": w.Reasoning, "thinking": w.Thinking, "chat_template_kwargs": w.ChatTemplateKwargs,
+	} {
+		if raw != nil && !slices.Contains(c.Extra, name) {
+			return fmt.Errorf("%s %s is not of this dialect", name, raw)
+		}
 	}
 	r.Temperature, r.Seed = w.Temperature, w.Seed
-	return r, w.Model, nil
+	return nil
 }
 
 func (t wireTool) tool() (agentbound.Tool, error) {
@@ -134,7 +200,7 @@ func (m wireMessage) message(open *answers, reasoning string) (model.Message, er
 	if m.Role != "tool" && len(open.wanted) > 0 {
 		return out, fmt.Errorf("the calls %q were not answered", open.wanted)
 	}
-	if m.Role != "tool" && m.ToolCallID != "" || m.Role != "assistant" && (m.ToolCalls != nil || m.Reasoning1+m.Reasoning2 != "") {
+	if m.Role != "tool" && m.ToolCallID != "" || m.Role != "assistant" && (m.ToolCalls != nil || m.Reasoning1+m.Reasoning2 != "" || m.Reasoning3 != nil) {
 		return out, fmt.Errorf("a field that %s may not have", m.Role)
 	}
 	switch m.Role {
@@ -160,7 +226,16 @@ func (m wireMessage) assistant(out model.Message, open *answers, reasoning strin
 	if len(m.ToolCalls) == 0 && out.Text == "" {
 		return out, errors.New("neither content nor tool_calls")
 	}
-	shown := map[string]string{"reasoning_content": m.Reasoning1, "reasoning": m.Reasoning2}
+	shown := map[string]string{"reasoning_content": m.Reasoning1, "reasoning": m.Reasoning2, "reasoning_details": ""}
+	for i, d := range m.Reasoning3 {
+		if d.Index != i || d.Type != "reasoning.text" || d.Signature != signed(d.Text) {
+			return out, fmt.Errorf("reasoning_details[%d] is not as it was: %+v", i, d)
+		}
+		shown["reasoning_details"] += d.Text
+	}
+	if reasoning == "reasoning_details" {
+		delete(shown, "reasoning") // is sent beside them, and may come back
+	}
 	for field, text := range shown {
 		wanted := field == reasoning && len(m.ToolCalls) > 0
 		if (text != "") != wanted {
@@ -197,7 +272,11 @@ func Encode(name, reasoning string, r model.Response) map[string]any {
 	if r.Refusal != "" {
 		message["refusal"] = r.Refusal
 	}
-	if reasoning != "" {
+	switch {
+	case reasoning == "reasoning_details" && m.Reasoning != "":
+		message["reasoning"] = m.Reasoning
+		message[reasoning] = []any{map[string]any{"type": "reasoning.text", "id": nil, "format": "unknown", "index": 0, "text": m.Reasoning, "signature": signed(m.Reasoning)}}
+	case reasoning != "":
 		message[reasoning] = m.Reasoning
 	}
 	var calls []any
@@ -218,3 +297,6 @@ func Encode(name, reasoning string, r model.Response) map[string]any {
 		},
 	}
 }
+
+// signed is a vendor's mark on reasoning, by which it knows its own again.
+func signed(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }

@@ -17,6 +17,9 @@ import (
 // refusal reads an answer whose status says that it is none.
 func (g guard) refusal(res *http.Response, body []byte) *model.Error {
 	said := Said(body, g.Secret)
+	if g.Filtered != nil && g.Filtered(res.StatusCode, body) {
+		return &model.Error{Fault: model.FaultRequest, Status: res.StatusCode, Code: Filter, What: cmp.Or(said.Message, "the provider's filter rejects the request")}
+	}
 	e := Status(res.StatusCode, said)
 	e.After = g.after(res.Header)
 	return e
@@ -158,4 +161,39 @@ func Malformed(what string, body []byte) *model.Error {
 		what = "it is empty"
 	}
 	return &model.Error{Fault: model.FaultAnswer, What: "the answer is not one of the protocol: " + what}
+}
+
+// Inside is a failure that came inside of an answer whose status was a success, as relays
+// and streams have it: raw is what stands under "error". Its code is a status, or a word
+// that stands for one.
+func Inside(raw []byte, secret string) *model.Error {
+	var known struct {
+		Code json.RawMessage `json:"code"`
+		Type string          `json:"type"`
+	}
+	status := http.StatusBadGateway
+	if json.Unmarshal(raw, &known) == nil {
+		code := strings.Trim(string(known.Code), `"`)
+		if n, err := strconv.Atoi(code); err == nil && n >= 400 && n < 600 {
+			status = n
+		} else {
+			status = cmp.Or(statusOf(code), statusOf(known.Type), status)
+		}
+	}
+	return Status(status, Said([]byte(`{"error":`+string(raw)+`}`), secret))
+}
+
+func statusOf(code string) int {
+	if strings.HasSuffix(code, "_policy") || strings.HasSuffix(code, "_policy_violation") {
+		return http.StatusBadRequest
+	}
+	return statuses[code]
+}
+
+// statuses are what codes would have been answered with before the answer began.
+var statuses = map[string]int{
+	"rate_limit_exceeded": 429, "rate_limit_error": 429, "insufficient_quota": 429, "tokens": 429, "requests": 429,
+	"overloaded_error": 529, "server_error": 500, "internal_error": 500, "api_error": 500,
+	"context_length_exceeded": 400, "exceed_context_size_error": 400, "invalid_prompt": 400, "content_filter": 400, "invalid_request": 400,
+	"model_not_found": 404, "invalid_api_key": 401,
 }

@@ -24,7 +24,13 @@ type Options struct {
 	Secret string            // cut out of whatever a server's words repeat
 	Base   http.RoundTripper // nil: the standard library's, with more idle connections a host
 	Clock  func() time.Time  // nil: time.Now; for a Retry-After that is a date
+	// Filtered reports whether a rejection is the provider's filter at work, where the
+	// vendor has words of its own for that: the error's code is Filter. Nil: never.
+	Filtered func(status int, body []byte) bool
 }
+
+// Filter is the code of an error that is a provider's filter at work.
+const Filter = "filter"
 
 // Client gives a client that reads the whole answer within the request's context, at
 // most Limit bytes of it; that follows no redirect, so that a key stays with the

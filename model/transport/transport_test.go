@@ -142,3 +142,32 @@ func TestUnreached(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestInside: failures inside of answers, by a status, a word or neither.
+func TestInside(t *testing.T) {
+	for raw, want := range map[string]model.Fault{
+		`{"code":429,"message":"slow"}`: model.FaultRate, `{"code":"429","message":"slow"}`: model.FaultRate, `{"code":502}`: model.FaultServer,
+		`{"code":"rate_limit_exceeded"}`: model.FaultRate, `{"type":"overloaded_error","message":"busy"}`: model.FaultServer,
+		`{"code":"insufficient_quota"}`: model.FaultQuota, `{"code":"context_length_exceeded"}`: model.FaultContext, `{"code":"model_not_found"}`: model.FaultModel,
+		`{"code":"bio_policy"}`: model.FaultRequest, `{"code":"invalid_api_key"}`: model.FaultKey,
+		`{"code":"something_new"}`: model.FaultServer, `"text"`: model.FaultServer, `{"code":99}`: model.FaultServer, `{`: model.FaultServer,
+	} {
+		if e := transport.Inside([]byte(raw), ""); e.Fault != want || e.What == "" {
+			t.Errorf("%s: %+v", raw, e)
+		}
+	}
+	if e := transport.Inside([]byte(`{"message":"key hunter2"}`), "hunter2"); strings.Contains(e.What, "hunter2") {
+		t.Errorf("%v", e)
+	}
+}
+
+// TestFiltered: a vendor's filter is told by its own words, whatever the status.
+func TestFiltered(t *testing.T) {
+	o := transport.Options{Secret: "hunter2", Filtered: func(status int, body []byte) bool { return status == 403 && strings.Contains(string(body), "flagged") }}
+	for body, want := range map[string]string{`{"error":{"message":"flagged hunter2"}}`: transport.Filter, `{"error":{"message":"no"}}`: ""} {
+		_, err := get(t, o, answer(403, body))
+		if e, ok := errors.AsType[*model.Error](err); !ok || e.Code != want || strings.Contains(e.What, "hunter2") || want != "" && e.What != "flagged [key]" {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
+}

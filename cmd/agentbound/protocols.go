@@ -1,0 +1,83 @@
+package main
+
+import (
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/agentbound/agentbound/model"
+	"github.com/agentbound/agentbound/model/compat"
+	"github.com/agentbound/agentbound/model/openai"
+)
+
+// protocol is one way to name models: SCHEME:MODEL, or SCHEME:MODEL@BASE_URL.
+type protocol struct {
+	scheme string
+	speaks string // the wire protocol
+	about  string
+	home   string // the base URL where none is named; empty: one must be
+	keyEnv string
+	local  bool // a key only where the server asks for one
+	open   func(spec string, o modelOptions) (model.Model, error)
+}
+
+// protocols are the ways there are, in the order in which agents lists them.
+func protocols() []protocol {
+	all := []protocol{{
+		scheme: openai.Scheme, speaks: "responses", about: "a model of OpenAI's, over responses", home: openai.Home, keyEnv: openai.KeyEnv,
+		open: func(spec string, o modelOptions) (model.Model, error) {
+			return openai.New(spec, openai.Options{Key: os.Getenv(openai.KeyEnv), Retry: o.retry(), Effort: o.effort, Stream: o.stream})
+		},
+	}}
+	for _, d := range compat.Dialects() {
+		all = append(all, protocol{
+			scheme: d.Scheme, speaks: "chat-completions", about: d.About, home: d.Base, keyEnv: d.KeyEnv, local: d.Local,
+			open: func(spec string, o modelOptions) (model.Model, error) {
+				return compat.New(spec, compat.Options{Key: os.Getenv(d.KeyEnv), Retry: o.retry(), Effort: o.effort, Stream: o.stream})
+			},
+		})
+	}
+	return all
+}
+
+// form is how models of the protocol are named.
+func (p protocol) form() string {
+	switch {
+	case p.home == "":
+		return p.scheme + ":MODEL@BASE_URL"
+	case p.local:
+		return p.scheme + ":MODEL[@BASE_URL]"
+	}
+	return p.scheme + ":MODEL"
+}
+
+func (p protocol) row() agentRow {
+	r := agentRow{Name: p.form(), Kind: "model", Protocol: p.speaks, Model: "MODEL", Needs: []string{p.keyEnv}, About: p.about + "; --form native or react"}
+	switch {
+	case p.home == "":
+		r.Needs[0] = "an endpoint; " + p.keyEnv + " where it asks for a key"
+	case p.local:
+		r.Needs[0] = "a server, at " + p.home + " unless named; " + p.keyEnv + " where it asks for a key"
+	}
+	return r
+}
+
+// protocolOf finds the protocol that a specification names.
+func protocolOf(spec string) (protocol, bool) {
+	kind, _, named := strings.Cut(spec, ":")
+	all := protocols()
+	i := slices.IndexFunc(all, func(p protocol) bool { return named && p.scheme == kind })
+	if i < 0 {
+		return protocol{}, false
+	}
+	return all[i], true
+}
+
+// modelForms are the forms that name a model, for messages.
+func modelForms() string {
+	var forms []string
+	for _, p := range protocols() {
+		forms = append(forms, p.form())
+	}
+	return strings.Join(forms, ", ")
+}
