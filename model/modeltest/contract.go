@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -31,11 +32,22 @@ func Retry() model.Retry {
 	return model.Retry{Attempts: Attempts, Timeout: Patience, Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}
 }
 
-// Run holds an adapter to the contract of the port.
-func Run(t *testing.T, connect Connect) {
+// Lack is what a protocol has no place for, and what the contract then does not ask.
+type Lack string
+
+// What protocols lack.
+const (
+	Seeds        Lack = "seeds"         // none is sent
+	Temperatures Lack = "temperatures"  // none is sent
+	NoLimits     Lack = "no limits"     // a limit of tokens is always sent
+	RawArguments Lack = "raw arguments" // what a model writes for arguments is an object by the time it arrives
+)
+
+// Run holds an adapter to the contract of the port, but for what its protocol lacks.
+func Run(t *testing.T, connect Connect, lacks ...Lack) {
 	t.Helper()
-	t.Run("conversations arrive as they are", func(t *testing.T) { arrives(t, connect) })
-	t.Run("turns come back as they are", func(t *testing.T) { comesBack(t, connect) })
+	t.Run("conversations arrive as they are", func(t *testing.T) { arrives(t, connect, lacks) })
+	t.Run("turns come back as they are", func(t *testing.T) { comesBack(t, connect, lacks) })
 	t.Run("faults that pass are waited out", func(t *testing.T) { passing(t, connect) })
 	t.Run("faults that last are errors", func(t *testing.T) { lasting(t, connect) })
 	t.Run("an attempt has an end", func(t *testing.T) { trickles(t, connect) })
@@ -47,7 +59,7 @@ func hello() model.Request {
 	return model.Request{Messages: []model.Message{{Role: model.User, Text: "hello"}}}
 }
 
-func arrives(t *testing.T, connect Connect) {
+func arrives(t *testing.T, connect Connect, lacks []Lack) {
 	t.Helper()
 	temperature, seed := 0.25, int64(1234567)
 	sent := model.Request{
@@ -71,20 +83,35 @@ func arrives(t *testing.T, connect Connect) {
 	if _, err := m.Chat(t.Context(), sent); err != nil {
 		t.Fatal(err)
 	}
+	if slices.Contains(lacks, Seeds) {
+		sent.Seed = nil
+	}
+	if slices.Contains(lacks, Temperatures) {
+		sent.Temperature = nil
+	}
 	if d := cmp.Diff(sent, got); d != "" {
 		t.Error(d)
 	}
 	if _, err := m.Chat(t.Context(), hello()); err != nil {
 		t.Fatal(err)
 	}
+	if slices.Contains(lacks, NoLimits) {
+		if got.MaxTokens < 1024 {
+			t.Errorf("a limit of %d tokens where none was asked for", got.MaxTokens)
+		}
+		got.MaxTokens = 0
+	}
 	if d := cmp.Diff(hello(), got); d != "" {
 		t.Errorf("what was not asked for was sent: %s", d)
 	}
 }
 
-func comesBack(t *testing.T, connect Connect) {
+func comesBack(t *testing.T, connect Connect, lacks []Lack) {
 	t.Helper()
 	calls := []model.ToolCall{{ID: "a", Name: "read", Args: `{"id": "A"}`}, {ID: "b", Name: "read", Args: `{"id": "B`}, {ID: "c", Name: "no such tool", Args: ``}}
+	if slices.Contains(lacks, RawArguments) {
+		calls[0].Args, calls[1].Args, calls[2].Args = `{"id":"A"}`, `{"id":"<B>","n":12345678901234567890}`, `{}`
+	}
 	say := func(stop model.Stop, text string, calls ...model.ToolCall) model.Response {
 		return model.Response{Message: model.Message{Role: model.Assistant, Text: text, Calls: calls}, Stop: stop}
 	}
