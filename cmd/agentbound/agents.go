@@ -8,7 +8,9 @@ import (
 
 	agentexec "github.com/agentbound/agentbound/agent/exec"
 	"github.com/agentbound/agentbound/agent/reference"
+	"github.com/agentbound/agentbound/model/anthropic"
 	"github.com/agentbound/agentbound/model/compat"
+	"github.com/agentbound/agentbound/model/gemini"
 )
 
 // agentRow is an agent as `agents --format json` lists it (design §9).
@@ -66,6 +68,10 @@ func agentRows() ([]agentRow, error) {
 		rows = append(rows, agentRow{Name: ref.Name, Kind: ref.Kind, Needs: []string{}, Privileged: ref.Privileged, About: reference.About(name)})
 	}
 	return append(rows, agentRow{
+		Name: "anthropic:MODEL", Kind: "model", Protocol: "messages", Model: "MODEL", Needs: []string{anthropic.KeyEnv}, About: "a model of Anthropic's, or behind its protocol with @BASE_URL",
+	}, agentRow{
+		Name: "gemini:MODEL", Kind: "model", Protocol: "generate-content", Model: "MODEL", Needs: []string{gemini.KeyEnv}, About: "a model of Google's, or behind its protocol with @BASE_URL",
+	}, agentRow{
 		Name: "compat:MODEL@BASE_URL", Kind: "model", Protocol: "chat-completions", Model: "MODEL", Needs: []string{"an endpoint; " + compat.KeyEnv + " where it asks for a key"},
 		About: "a model behind any OpenAI-compatible chat endpoint; --form native or react",
 	}, agentRow{

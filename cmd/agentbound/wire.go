@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,7 +24,6 @@ import (
 	"github.com/agentbound/agentbound/intervene"
 	"github.com/agentbound/agentbound/judge"
 	programjudge "github.com/agentbound/agentbound/judge/program"
-	"github.com/agentbound/agentbound/model/compat"
 	"github.com/agentbound/agentbound/world"
 	programworld "github.com/agentbound/agentbound/world/program"
 )
@@ -46,19 +46,21 @@ type asking struct {
 
 // agent resolves what --agent names.
 func (r rooms) agent(spec string, ask asking) (a agent.Agent, err error) {
-	switch kind, rest, _ := strings.Cut(spec, ":"); kind {
-	case compat.Scheme: // its errors repeat no part of an address that could be secret
+	kind, rest, _ := strings.Cut(spec, ":")
+	if slices.Contains(modelSchemes, kind) { // its errors repeat no part of an address that could be secret
 		if a, err = r.chatAgent(spec, ask); err != nil {
 			return nil, coded{exitUsage, err}
 		}
 		return a, nil
+	}
+	switch kind {
 	case "reference":
 		a, err = reference.New(rest, programworld.Worlds{Cache: r.cache})
 	case "exec":
 		names := strings.FieldsFunc(os.Getenv(execEnv), func(c rune) bool { return c == ',' || c == ' ' })
 		a, err = agentexec.New(rest, agentexec.Options{Env: names})
 	default:
-		return nil, usage("agent %q is not known; accepted: reference:NAME, compat:MODEL@BASE_URL, exec:COMMAND; see: agentbound agents", spec)
+		return nil, usage("agent %q is not known; accepted: reference:NAME, %s, exec:COMMAND; see: agentbound agents", spec, modelForms)
 	}
 	if err != nil {
 		return nil, usage("agent %q: %w", spec, err)
