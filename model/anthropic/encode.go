@@ -23,7 +23,7 @@ const noText = "(no text)"
 func (m *Model) encode(r model.Request) (anthropic.MessageNewParams, error) {
 	p := anthropic.MessageNewParams{Model: m.at.Model, MaxTokens: DefaultMaxTokens}
 	if r.MaxTokens > 0 {
-		p.MaxTokens = int64(r.MaxTokens)
+		p.MaxTokens = min(int64(r.MaxTokens), mostTokens)
 	}
 	m.thinking.set(&p)
 	var turns turns
