@@ -192,7 +192,11 @@ func (c *geminiTalk) answers(parts []geminiPart) error {
 		return errors.New("the number of function response parts is not equal to the number of function call parts of the function call turn")
 	}
 	for i, p := range parts {
-		if p.Response == nil || p.Text != nil || p.Call != nil || p.Response.Name != c.open[i].Name || p.Response.ID != strings.TrimPrefix(c.open[i].ID, noID) {
+		want := c.open[i].ID
+		if strings.HasPrefix(want, noID) {
+			want = ""
+		}
+		if p.Response == nil || p.Text != nil || p.Call != nil || p.Response.Name != c.open[i].Name || p.Response.ID != want {
 			return fmt.Errorf("parts[%d] does not answer the call of %s", i, c.open[i].Name)
 		}
 		output, failed := p.Response.Response["output"], false
