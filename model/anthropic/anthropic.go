@@ -72,7 +72,7 @@ func New(spec string, o Options) (*Model, error) {
 		return nil, fmt.Errorf("%s: %w", at.Name(), err)
 	}
 	options := []option.RequestOption{
-		option.WithBaseURL(at.Base + "/"), option.WithMaxRetries(0), option.WithRequestTimeout(forever),
+		option.WithBaseURL(at.Base + "/"), option.WithMaxRetries(0), option.WithRequestTimeout(forever), option.WithoutOpenTelemetry(),
 		option.WithHTTPClient(transport.Client(transport.Options{Limit: o.Limit, Secret: o.Key, Base: o.HTTP})),
 	}
 	if o.Key != "" {
