@@ -120,8 +120,8 @@ func decoded(said anthropic.Message, inputs map[int64]string) answer {
 	return a
 }
 
-// add puts the next part of a paused turn to those before it. The later part read the
-// earlier ones again, so its counts of what went in hold for both.
+// add puts the next part of a paused turn to those before it. Each was a request of its
+// own, and is counted as one.
 func (a *answer) add(b answer) {
 	b.usage.Output, b.usage.Reasoning = a.usage.Output+b.usage.Output, a.usage.Reasoning+b.usage.Reasoning
 	b.usage.Input, b.usage.Cached = a.usage.Input+b.usage.Input, a.usage.Cached+b.usage.Cached
@@ -195,7 +195,8 @@ func (a answer) refusal() string {
 // mostTokens bounds each count that a server tells, so that sums over a run stay numbers.
 const mostTokens = 1_000_000_000
 
-// usage: the vendor counts what went in in three parts.
+// usage: what went in is counted in three parts: read from the cache, written to it, and
+// the rest.
 func usage(u anthropic.Usage) model.Usage {
 	tokens := func(n int64) int64 { return min(max(n, 0), mostTokens) }
 	cached := tokens(u.CacheReadInputTokens)

@@ -97,7 +97,7 @@ func (t turns) messages() (messages []anthropic.MessageParam) {
 
 func result(m model.Message) content {
 	block := anthropic.ToolResultBlockParam{ToolUseID: m.CallID}
-	if m.Text != "" {
+	if !blank(m.Text) {
 		block.Content = []anthropic.ToolResultBlockParamContentUnion{{OfText: &anthropic.TextBlockParam{Text: m.Text}}}
 	}
 	if m.Failed {

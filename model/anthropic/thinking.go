@@ -39,10 +39,10 @@ var (
 // thinkingOf reads an effort for a model. Models that are not known are taken for newer
 // ones.
 func thinkingOf(name, effort string) (thinking, error) {
-	switch {
-	case effort == "":
+	switch effort {
+	case "":
 		return thinking{}, nil
-	case effort == "none":
+	case "none":
 		return thinking{off: true}, nil
 	}
 	if !budgeted.MatchString(name) {

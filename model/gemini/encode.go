@@ -273,10 +273,13 @@ func object(args string) json.RawMessage {
 // rejects the whole conversation for one.
 func sendable(name string) string {
 	name = unsendable.ReplaceAllString(name, "_")
-	if name == "" || !strings.Contains("_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", name[:1]) {
+	if !begins.MatchString(name) {
 		name = "_" + name
 	}
 	return name[:min(len(name), 64)]
 }
 
-var unsendable = regexp.MustCompile(`[^a-zA-Z0-9_.:-]`)
+var (
+	unsendable = regexp.MustCompile(`[^a-zA-Z0-9_.:-]`)
+	begins     = regexp.MustCompile(`^[a-zA-Z_]`)
+)

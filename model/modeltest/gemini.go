@@ -116,7 +116,8 @@ func (Gemini) Decode(r *http.Request, body []byte, o Options) (asked model.Reque
 		return asked, "", false, err
 	}
 	asked.Messages = append(asked.Messages, c.messages...)
-	return asked, name, stream, w.limits(&asked)
+	err = w.limits(&asked)
+	return asked, name, stream, err
 }
 
 // limits are what stands beside the conversation.
