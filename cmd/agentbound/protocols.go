@@ -6,7 +6,9 @@ import (
 	"strings"
 
 	"github.com/agentbound/agentbound/model"
+	"github.com/agentbound/agentbound/model/anthropic"
 	"github.com/agentbound/agentbound/model/compat"
+	"github.com/agentbound/agentbound/model/gemini"
 	"github.com/agentbound/agentbound/model/openai"
 )
 
@@ -27,6 +29,16 @@ func protocols() []protocol {
 		scheme: openai.Scheme, speaks: "responses", about: "a model of OpenAI's, over responses", home: openai.Home, keyEnv: openai.KeyEnv,
 		open: func(spec string, o modelOptions) (model.Model, error) {
 			return openai.New(spec, openai.Options{Key: os.Getenv(openai.KeyEnv), Retry: o.retry(), Effort: o.effort, Stream: o.stream})
+		},
+	}, {
+		scheme: anthropic.Scheme, speaks: "messages", about: "a model of Anthropic's", home: anthropic.Home, keyEnv: anthropic.KeyEnv,
+		open: func(spec string, o modelOptions) (model.Model, error) {
+			return anthropic.New(spec, anthropic.Options{Key: os.Getenv(anthropic.KeyEnv), Retry: o.retry(), Effort: o.effort, Stream: o.stream})
+		},
+	}, {
+		scheme: gemini.Scheme, speaks: "generate-content", about: "a model of Google's", home: gemini.Home, keyEnv: gemini.KeyEnv,
+		open: func(spec string, o modelOptions) (model.Model, error) {
+			return gemini.New(spec, gemini.Options{Key: os.Getenv(gemini.KeyEnv), Retry: o.retry(), Effort: o.effort, Stream: o.stream})
 		},
 	}}
 	for _, d := range compat.Dialects() {

@@ -24,7 +24,7 @@ func streamChecks() []check {
 func long() model.Response {
 	return model.Response{Stop: model.StopCalls, Message: model.Message{
 		Role: model.Assistant, Text: "Grüße – “ja”, 好的 🙂🙂; and so on\r\n\nto the end.",
-		Calls: []model.ToolCall{{ID: "a", Name: "read", Args: `{"id": "Ä 🙂", "n": [1, 2]}`}, {ID: "b", Name: "read", Args: `{"id": "B`}, {ID: "c", Name: "write", Args: `{"data": "data: [DONE]\n\n"}`}},
+		Calls: []model.ToolCall{{ID: "a", Name: "read", Args: `{"id":"Ä 🙂","n":[1,2]}`}, {ID: "b", Name: "read", Args: `{"id":"B"}`}, {ID: "c", Name: "write", Args: `{"data":"data: [DONE]\n\n"}`}},
 	}, Usage: model.Usage{Input: 9, Cached: 3, Output: 8, Reasoning: 2}}
 }
 

@@ -143,7 +143,9 @@ func (p *Peer) answer(w http.ResponseWriter, r *http.Request, n int, body []byte
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(answer)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false) // arguments arrive as the model wrote them
+	_ = enc.Encode(answer)
 }
 
 // stream sends events, in pieces where the test wants them cut.

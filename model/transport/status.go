@@ -21,7 +21,9 @@ func (g guard) refusal(res *http.Response, body []byte) *model.Error {
 		return &model.Error{Fault: model.FaultRequest, Status: res.StatusCode, Code: Filter, What: cmp.Or(said.Message, "the provider's filter rejects the request")}
 	}
 	e := Status(res.StatusCode, said)
-	e.After = g.after(res.Header)
+	if asked := g.after(res.Header); asked > 0 {
+		e.After = asked
+	}
 	return e
 }
 
@@ -31,6 +33,16 @@ type Words struct {
 	Message string
 	Code    string
 	JSON    bool // the body was JSON
+	Details Details
+}
+
+// Details are what Google's protocols say of a failure in a list beside its words
+// (google.rpc.ErrorInfo, RetryInfo, QuotaFailure): the reason, how long to wait, and
+// the quota that is used up.
+type Details struct {
+	Reason string
+	After  time.Duration
+	Quota  string
 }
 
 // Said reads the words, shortened to a line, without the secret.
@@ -54,6 +66,7 @@ func Said(body []byte, secret string) Words {
 		Code    any    `json:"code"`
 		Type    string `json:"type"`
 		Status  string `json:"status"`
+		Details json.RawMessage
 	}
 	var plain string
 	if json.Unmarshal(shape.Error, &inner) != nil {
@@ -63,7 +76,37 @@ func Said(body []byte, secret string) Words {
 		Message: clean(cmp.Or(inner.Message, plain, shape.Message, string(shape.Detail))),
 		Code:    clean(cmp.Or(word(inner.Code), inner.Status, inner.Type, word(shape.Code), shape.Type)),
 		JSON:    true,
+		Details: details(inner.Details),
 	}
+}
+
+// detail is an entry of the list, whatever its type.
+type detail struct {
+	Reason     string `json:"reason"`
+	RetryDelay string `json:"retryDelay"` // as in "13s"
+	Violations []struct {
+		QuotaID string `json:"quotaId"`
+	} `json:"violations"`
+}
+
+// details are empty where another protocol uses the name for something else.
+func details(raw json.RawMessage) (d Details) {
+	var list []detail
+	if json.Unmarshal(raw, &list) != nil {
+		return d
+	}
+	for _, entry := range list {
+		d.Reason = cmp.Or(d.Reason, entry.Reason)
+		if wait, err := time.ParseDuration(entry.RetryDelay); err == nil && wait > 0 {
+			d.After = max(d.After, wait)
+		}
+		for _, v := range entry.Violations {
+			if d.Quota == "" || strings.Contains(v.QuotaID, "PerDay") {
+				d.Quota = v.QuotaID
+			}
+		}
+	}
+	return d
 }
 
 var page = regexp.MustCompile(`(?i)^\s*(?:<!doctype html|<html|<head|<body)`)
@@ -94,15 +137,16 @@ func line(s, secret string) string {
 }
 
 var (
-	noCredit     = regexp.MustCompile(`(?i)insufficient[_ ](?:quota|balance|credit)|exceeded your current quota|billing`)
-	noModel      = regexp.MustCompile(`(?i)model[_ ]not[_ ](?:found|exist)|\bmodels?\b.{0,120}(?:\bnot found\b|\bdoes ?n[o']t exist\b|\bdoes not exist\b|\bnot exist\b|\bis not (?:available|supported|a valid)\b|\bunknown\b)|\b(?:unknown|no such|invalid|unsupported) model\b`)
-	noRoom       = regexp.MustCompile(`(?i)context[_ ](?:length|window|size)|exceed_context|maximum context|prompt is too long|too many (?:input )?tokens|input token count`)
+	noBalance    = regexp.MustCompile(`(?i)credit balance is too low`)
+	noCredit     = regexp.MustCompile(`(?i)insufficient[_ ](?:quota|balance|credit)|exceeded your current quota|billing|spend[_ ]limit`)
+	noModel      = regexp.MustCompile(`(?i)model[_ ]not[_ ](?:found|exist)|^not_found_error models?:|\bmodels?\b.{0,120}(?:\bnot found\b|\bdoes ?n[o']t exist\b|\bdoes not exist\b|\bnot exist\b|\bis not (?:available|supported|a valid)\b|\bunknown\b)|\b(?:unknown|no such|invalid|unsupported) model\b`)
+	noRoom       = regexp.MustCompile(`(?i)context[_ ](?:length|window|size|limit)|exceed_context|maximum context|prompt is too long|too many (?:input )?tokens|input token count`)
 	overCapacity = regexp.MustCompile(`(?i)overloaded|rate[_ ]limit`)
 )
 
 // Status is the fault that a status and a server's words make.
 func Status(status int, said Words) *model.Error {
-	e := &model.Error{Status: status, Code: said.Code}
+	e := &model.Error{Status: status, Code: said.Code, After: said.Details.After}
 	is := func(f model.Fault, what, remedy string, quote bool) *model.Error {
 		e.Fault, e.What, e.Remedy = f, fmt.Sprintf("%s (status %d)", what, status), remedy
 		if quote && said.Message != "" {
@@ -112,10 +156,14 @@ func Status(status int, said Words) *model.Error {
 	}
 	about := said.Code + " " + said.Message
 	switch {
-	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+	case status == http.StatusUnauthorized || status == http.StatusForbidden || said.Details.Reason == "API_KEY_INVALID":
 		// Servers repeat a key that they do not know; what they say is left out.
 		return is(model.FaultKey, "the server does not accept the key", "check the key and what it may use", false)
-	case status == http.StatusPaymentRequired || status == http.StatusTooManyRequests && noCredit.MatchString(about):
+	case status == http.StatusTooManyRequests && said.Details.After > 0 && !strings.Contains(said.Details.Quota, "PerDay"):
+		// Google speaks of the quota and the plan where a limit per minute was met, too.
+		return is(model.FaultRate, "too many requests", "lower --concurrency, or try again later", true)
+	case status == http.StatusPaymentRequired || status == http.StatusTooManyRequests && noCredit.MatchString(about),
+		status == http.StatusBadRequest && noBalance.MatchString(about):
 		return is(model.FaultQuota, "the account has no credit left", "add credit, or use another key", true)
 	case status == http.StatusTooManyRequests:
 		return is(model.FaultRate, "too many requests", "lower --endpoint-concurrency or --rpm, or try again later", true)

@@ -70,10 +70,15 @@ func TestWords(t *testing.T) {
 		`{"error":{"message":"no such model","type":"invalid_request_error","code":"model_not_found"}}`: {Message: "no such model", Code: "model_not_found", JSON: true},
 		`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`:                   {Message: "Overloaded", Code: "overloaded_error", JSON: true},
 		`{"error":{"code":429,"message":"Resource exhausted.","status":"RESOURCE_EXHAUSTED"}}`:          {Message: "Resource exhausted.", Code: "RESOURCE_EXHAUSTED", JSON: true},
-		`{"error":"model 'x' not found"}`:              {Message: "model 'x' not found", JSON: true},
-		`{"object":"error","message":"no","code":404}`: {Message: "no", JSON: true},
-		`{"detail":"Not Found"}`:                       {Message: `"Not Found"`, JSON: true},
-		`{}`:                                           {JSON: true},
+		`{"error":{"code":400,"message":"API key not valid.","status":"INVALID_ARGUMENT","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"API_KEY_INVALID","domain":"googleapis.com"}]}}`: {
+			Message: "API key not valid.", Code: "INVALID_ARGUMENT", JSON: true, Details: transport.Details{Reason: "API_KEY_INVALID"}},
+		`{"error":{"code":429,"message":"quota","status":"RESOURCE_EXHAUSTED","details":[{"violations":[{"quotaId":"RequestsPerMinute"},{"quotaId":"RequestsPerDay"}]},{"retryDelay":"13.5s"},{"retryDelay":"soon"}]}}`: {
+			Message: "quota", Code: "RESOURCE_EXHAUSTED", JSON: true, Details: transport.Details{After: 13500 * time.Millisecond, Quota: "RequestsPerDay"}},
+		`{"error":{"message":"no","code":"x","details":"none"}}`: {Message: "no", Code: "x", JSON: true},
+		`{"error":"model 'x' not found"}`:                        {Message: "model 'x' not found", JSON: true},
+		`{"object":"error","message":"no","code":404}`:           {Message: "no", JSON: true},
+		`{"detail":"Not Found"}`:                                 {Message: `"Not Found"`, JSON: true},
+		`{}`:                                                     {JSON: true},
 		"<!DOCTYPE html>\n<html><body>Bad Gateway</body></html>": {Message: "it answered with a web page"},
 		"upstream\n\n  is hunter2 down":                          {Message: "upstream is [key] down"},
 		"":                                                       {},
@@ -118,6 +123,77 @@ func TestStatuses(t *testing.T) {
 		e := transport.Status(status, transport.Words{Message: "so", JSON: true})
 		if e.Fault != want || e.Status != status || !strings.Contains(e.What, fmt.Sprint(status)) {
 			t.Errorf("%d: %+v", status, e)
+		}
+	}
+}
+
+// TestFaultsByWords: where the status alone does not tell what went wrong.
+func TestFaultsByWords(t *testing.T) {
+	for name, test := range map[string]struct {
+		status int
+		body   string
+		want   model.Fault
+		after  time.Duration
+	}{
+		"an unknown model, as Anthropic says": {404, `{"type":"error","error":{"type":"not_found_error","message":"model: x"}}`, model.FaultModel, 0},
+		"an unknown model, as Google says":    {404, `{"error":{"code":404,"message":"models/x is not found for API version v1beta, or is not supported for generateContent.","status":"NOT_FOUND"}}`, model.FaultModel, 0},
+		"an unknown path":                     {404, `{"type":"error","error":{"type":"not_found_error","message":"Not Found"}}`, model.FaultAddress, 0},
+		"a wrong key, as Google says":         {400, `{"error":{"code":400,"message":"API key not valid.","status":"INVALID_ARGUMENT","details":[{"reason":"API_KEY_INVALID"}]}}`, model.FaultKey, 0},
+		"a limit per minute":                  {429, `{"error":{"code":429,"message":"You exceeded your current quota, please check your plan and billing details.","status":"RESOURCE_EXHAUSTED","details":[{"violations":[{"quotaId":"RequestsPerMinute"}]},{"retryDelay":"31s"}]}}`, model.FaultRate, 31 * time.Second},
+		"a limit per day":                     {429, `{"error":{"code":429,"message":"You exceeded your current quota, please check your plan and billing details.","status":"RESOURCE_EXHAUSTED","details":[{"violations":[{"quotaId":"RequestsPerDay"}]},{"retryDelay":"31s"}]}}`, model.FaultQuota, 31 * time.Second},
+		"no credit, as Anthropic says":        {400, `{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the Anthropic API."}}`, model.FaultQuota, 0},
+		"a spend limit":                       {429, `{"type":"error","error":{"type":"rate_limit_error","message":"You have reached your spend limit."}}`, model.FaultQuota, 0},
+		"a window too small":                  {400, `{"type":"error","error":{"type":"invalid_request_error","message":"input length and max_tokens exceed context limit: 198000 + 16384 > 200000"}}`, model.FaultContext, 0},
+	} {
+		e := transport.Status(test.status, transport.Said([]byte(test.body), ""))
+		if e.Fault != test.want || e.After != test.after {
+			t.Errorf("%s: %+v", name, e)
+		}
+	}
+}
+
+// TestEndpoints: what a specification names, and that an error repeats no secret of it.
+func TestEndpoints(t *testing.T) {
+	v := transport.Vendor{Scheme: "vendor", Home: "https://api.vendor.example", KeyEnv: "VENDOR_API_KEY"}
+	for spec, want := range map[string][3]string{
+		"vendor:m":                              {"m", "https://api.vendor.example", "vendor:m"},
+		"m":                                     {"m", "https://api.vendor.example", "vendor:m"},
+		"vendor:m@https://api.vendor.example/":  {"m", "https://api.vendor.example", "vendor:m"},
+		"vendor:a/m:1@http://127.0.0.1:8000/x/": {"a/m:1", "http://127.0.0.1:8000/x", "vendor:a/m:1@http://127.0.0.1:8000/x"},
+	} {
+		if e, err := v.Endpoint(spec); err != nil || e.Model != want[0] || e.Base != want[1] || e.Name() != want[2] {
+			t.Errorf("%s: %+v, %v", spec, e, err)
+		}
+	}
+	for _, spec := range []string{
+		"", "vendor:", "vendor:m@", "vendor:m@llm.example", "vendor:m@http://", "vendor:m@http://[::1", "vendor:m@ftp://hunter2",
+		"vendor:m@https://user:hunter2@llm.example", "vendor:m@https://llm.example?key=hunter2", "vendor:m@https://llm.example#hunter2", "vendor:@http://llm.example",
+	} {
+		if e, err := v.Endpoint(spec); err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: %+v, error %v", spec, e, err)
+		}
+	}
+}
+
+// TestExplain: the remedy names the variable that holds the key.
+func TestExplain(t *testing.T) {
+	v := transport.Vendor{Scheme: "vendor", Home: "https://api.vendor.example", KeyEnv: "VENDOR_API_KEY"}
+	e, err := v.Endpoint("vendor:m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		status int
+		keyed  bool
+		want   string
+	}{
+		{401, true, "vendor:m: the server does not accept the key (status 401); check the key in VENDOR_API_KEY"},
+		{403, false, "vendor:m: the server wants a key (status 403); set VENDOR_API_KEY"},
+		{402, true, "vendor:m: the account has no credit left (status 402); add credit to the account of VENDOR_API_KEY, or use another key"},
+		{404, true, "vendor:m: nothing here speaks the protocol (status 404); check the base URL https://api.vendor.example"},
+	} {
+		if got := e.Explain(transport.Status(test.status, transport.Words{JSON: true}), test.keyed).Error(); got != test.want {
+			t.Errorf("%q, want %q", got, test.want)
 		}
 	}
 }
