@@ -16,19 +16,25 @@ type connector struct {
 	name   string // a column of the table
 	mode   string // of asking, for the tests' names; a cell of the table is of all modes
 	serve  func(o *modeltest.Options)
-	open   func(spec string, o modeltest.Options) (model.Model, error)
+	open   func(spec, key string, r model.Retry) (model.Model, error)
 	traits []modeltest.Trait
 }
 
-// connect gives the model behind a fresh peer.
+// connect gives the model behind a fresh peer, as the contract wants it.
 func (c connector) connect(t *testing.T, o modeltest.Options) model.Model {
+	t.Helper()
+	return c.patient(t, o, modeltest.Retry())
+}
+
+// patient is a model with a policy of its own.
+func (c connector) patient(t *testing.T, o modeltest.Options, r model.Retry) model.Model {
 	t.Helper()
 	c.serve(&o)
 	if slices.Contains(c.traits, modeltest.NoReasoning) {
 		o.Reasoning = ""
 	}
 	p := modeltest.Serve(t, o)
-	m, err := c.open(p.Model+"@"+p.URL, p.Options)
+	m, err := c.open(p.Model+"@"+p.URL, p.Key, r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,8 +72,8 @@ func responses(stream bool, served string) connector {
 		serve: func(o *modeltest.Options) {
 			o.Protocol, o.Model = modeltest.Responses{}, served
 		},
-		open: func(spec string, o modeltest.Options) (model.Model, error) {
-			return openai.New(openai.Scheme+":"+spec, openai.Options{Key: o.Key, Retry: modeltest.Retry(), Stream: stream})
+		open: func(spec, key string, r model.Retry) (model.Model, error) {
+			return openai.New(openai.Scheme+":"+spec, openai.Options{Key: key, Retry: r, Stream: stream})
 		},
 	}
 	return c.in(name, stream)
@@ -76,8 +82,8 @@ func responses(stream bool, served string) connector {
 func dialect(d compat.Dialect, stream bool) connector {
 	c := connector{
 		serve: func(o *modeltest.Options) { o.Protocol = modeltest.Dialects()[d.Scheme] },
-		open: func(spec string, o modeltest.Options) (model.Model, error) {
-			return compat.New(d.Scheme+":"+spec, compat.Options{Key: o.Key, Retry: modeltest.Retry(), Stream: stream})
+		open: func(spec, key string, r model.Retry) (model.Model, error) {
+			return compat.New(d.Scheme+":"+spec, compat.Options{Key: key, Retry: r, Stream: stream})
 		},
 	}
 	if len(d.Returns) == 0 {

@@ -22,7 +22,7 @@ type Connect func(t *testing.T, o Options) model.Model
 // Attempts and Patience are what Connect sets.
 const (
 	Attempts = 3
-	Patience = 500 * time.Millisecond
+	Patience = 2 * time.Second // a busy machine is slow, too
 )
 
 // Retry is the policy that Connect sets.
@@ -33,6 +33,7 @@ func Retry() model.Retry {
 // Trait is what an adapter is beyond the port: the contract has cases for it.
 type Trait string
 
+// The traits there are.
 const (
 	Streamed    Trait = "streamed"     // it asks for event streams
 	NoReasoning Trait = "no reasoning" // its protocol shows none and wants none back
@@ -207,10 +208,12 @@ func turns() []turn {
 func turnChecks() (all []check) {
 	for _, c := range turns() {
 		all = append(all, check{"what is answered", c.name, func(t *testing.T, connect Connect) {
+			t.Helper()
 			comesBack(t, connect, c.want, Options{})
 		}, nil})
 	}
 	return append(all, check{"what is answered", "fields that nobody knows are passed over", func(t *testing.T, connect Connect) {
+		t.Helper()
 		for _, c := range turns() {
 			comesBack(t, connect, c.want, Options{Edit: strange})
 		}
@@ -256,10 +259,13 @@ func strange(answer map[string]any) {
 }
 
 func reasoningChecks() []check {
-	return []check{
-		{"reasoning", "is shown, and goes back with calls", func(t *testing.T, connect Connect) { reasoning(t, connect, "") }, reasons},
-		{"reasoning", "goes back where the text was edited", func(t *testing.T, connect Connect) { reasoning(t, connect, "I look at A first. “So.”") }, reasons},
+	goesBack := func(name, edited string) check {
+		return check{"reasoning", name, func(t *testing.T, connect Connect) {
+			t.Helper()
+			reasoning(t, connect, edited)
+		}, reasons}
 	}
+	return []check{goesBack("is shown, and goes back with calls", ""), goesBack("goes back where the text was edited", "I look at A first. “So.”")}
 }
 
 // reasoning: what a model reasoned before its calls goes back with them, in the form in

@@ -28,7 +28,7 @@ func TestContract(t *testing.T) {
 	all := connectors()
 	outcomes := make([][]modeltest.Outcome, len(all))
 	var group sync.WaitGroup
-	room := make(chan struct{}, 8) // they wait more than they work
+	room := make(chan struct{}, 5) // they wait more than they work
 	for i, c := range all {
 		group.Go(func() {
 			room <- struct{}{}
