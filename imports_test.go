@@ -42,6 +42,8 @@ var rooms = []room{
 	{"model/transport", part, "model", ""},
 	{"model/modeltest", contract, "model", "github.com/google/go-cmp"},
 	{"model/compat", adapter, "model model/transport", "github.com/openai/openai-go"},
+	{"internal/filelock", part, "", ""},
+	{"model/replay", adapter, "model internal/filelock", "github.com/klauspost/compress"},
 	{"agent/chat", adapter, "agent episode model", ""},
 	{"agent/exec", adapter, "agent episode", ""},
 	{"agent/reference", adapter, "agent episode world", ""},
@@ -52,7 +54,7 @@ var rooms = []room{
 	{"internal/store", port, "", ""},
 	{"internal/store/storetest", contract, "internal/store", "github.com/google/go-cmp"},
 	{"internal/store/sqlite", adapter, "internal/store", "modernc.org/sqlite github.com/pressly/goose github.com/klauspost/compress"},
-	{"internal/run", composition, "world intervene episode agent judge suite internal/store", "golang.org/x/sync"},
+	{"internal/run", composition, "model world intervene episode agent judge suite internal/store", "golang.org/x/sync"},
 	{"internal/play", composition, "world intervene episode judge suite internal/run internal/store", ""},
 	{"internal/play/prompt", composition, "internal/play", "github.com/mattn/go-isatty github.com/mattn/go-runewidth github.com/peterh/liner golang.org/x/term"},
 	{"internal/figure", part, "", "gonum.org/v1/plot codeberg.org/go-fonts/liberation golang.org/x/image"},
@@ -69,7 +71,7 @@ var rooms = []room{
 	{"internal/classify", part, "", "gonum.org/v1/gonum"},
 	{"suite/audit", composition, "suite internal/run internal/star internal/classify internal/minhash metric agent/reference", "github.com/mattn/go-runewidth"},
 	{"suite/screen", composition, "suite", "github.com/zricethezav/gitleaks golang.org/x/net golang.org/x/text github.com/goccy/go-yaml"},
-	{"cmd/agentbound", wiring, "suite suites suite/law suite/audit suite/screen suite/reading suite/pattern suite/seed suite/validate generate model model/compat agent agent/chat agent/exec agent/reference world world/program intervene judge judge/program internal/star internal/store internal/store/sqlite internal/run internal/report internal/play internal/play/prompt",
+	{"cmd/agentbound", wiring, "suite suites suite/law suite/audit suite/screen suite/reading suite/pattern suite/seed suite/validate generate model model/compat model/replay agent agent/chat agent/exec agent/reference world world/program intervene judge judge/program internal/star internal/store internal/store/sqlite internal/run internal/report internal/play internal/play/prompt",
 		"github.com/spf13/cobra github.com/vbauerster/mpb github.com/mattn/go-isatty github.com/goccy/go-yaml"},
 }
 

@@ -49,7 +49,7 @@ func demo(ctx context.Context, std stdio, path string) (err error) {
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	ids := stdio{in: std.in, out: std.err, err: std.err} // the table is the result, ids are not
-	if err := runAll(ctx, ids, db, s, all, 0); err != nil {
+	if err := runAll(ctx, ids, db, s, all, 0, nil); err != nil {
 		return err
 	}
 	refs := make([]string, len(all))

@@ -15,6 +15,7 @@ import (
 
 func newRun(io stdio) *cobra.Command {
 	var r request
+	var k keeping
 	var path, plan string
 	var dry, fresh bool
 	var concurrency int
@@ -27,7 +28,7 @@ complete. --new makes another run of the same plan.`,
 		Example: `  agentbound run --agent reference:evidence
   agentbound run --agent reference:surface --agent reference:wary --families 'fraud' --splits hb,cm
   agentbound run --plan table2.yaml --dry-run`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if plan != "" {
 				if err := r.fromFile(cmd, plan); err != nil {
 					return err
@@ -37,7 +38,17 @@ complete. --new makes another run of the same plan.`,
 			if err != nil {
 				return err
 			}
-			all, err := r.resolve(newRooms(), s)
+			kept, err := k.open(io, dry)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, kept.close()) }()
+			rooms := newRooms()
+			rooms.keep = kept
+			all, err := r.resolve(rooms, s)
+			if err == nil {
+				err = kept.admits(all)
+			}
 			if err != nil {
 				return err
 			}
@@ -52,7 +63,7 @@ complete. --new makes another run of the same plan.`,
 				err = renew(cmd.Context(), db, all)
 			}
 			if err == nil {
-				err = runAll(cmd.Context(), io, db, s, all, concurrency)
+				err = runAll(cmd.Context(), io, db, s, all, concurrency, kept)
 			}
 			return errors.Join(err, db.Close())
 		},
@@ -60,6 +71,8 @@ complete. --new makes another run of the same plan.`,
 	addRequest(cmd, &r)
 	f := cmd.Flags()
 	addStore(cmd, &path)
+	addRecording(cmd, &k)
+	addCache(cmd, &k)
 	f.StringVar(&plan, "plan", "", "YAML file with the request; flags that are given outrank it")
 	f.BoolVar(&dry, "dry-run", false, "print the runs and their worst-case cost, and run nothing")
 	f.BoolVar(&fresh, "new", false, "another run of the same plan")
@@ -73,13 +86,16 @@ func addStore(cmd *cobra.Command, path *string) {
 
 // runAll carries out runs one after the other. Unscored trials end with exit code 1
 // after all runs are done.
-func runAll(ctx context.Context, io stdio, db store.Store, s *suite.Suite, all []resolved, concurrency int) error {
+func runAll(ctx context.Context, io stdio, db store.Store, s *suite.Suite, all []resolved, concurrency int, kept *keep) error {
 	unscored := 0
 	for _, r := range all {
+		if err := kept.run(r.plan); err != nil {
+			return err
+		}
 		p := newProgress(io.err, r.plan.Agent.Name+describeIntervention(r))
 		done, err := run.Execute(ctx, run.Config{
-			Bench: run.Bench{Agent: r.agent, World: r.world, Judges: r.judges, Intervention: r.intervention, Limits: r.plan.Limits},
-			Suite: s, Plan: r.plan, Store: db, Concurrency: concurrency, Observe: p.observe,
+			Bench: run.Bench{Agent: r.agent, World: r.world, Judges: r.judges, Intervention: r.intervention, Limits: r.plan.Limits, ModelTime: kept.taped()},
+			Suite: s, Plan: r.plan, Store: db, Concurrency: concurrency, Observe: p.observe, More: kept.more(),
 		})
 		p.finish(done, err)
 		if err != nil {

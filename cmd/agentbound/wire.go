@@ -23,15 +23,19 @@ import (
 	"github.com/agentbound/agentbound/intervene"
 	"github.com/agentbound/agentbound/judge"
 	programjudge "github.com/agentbound/agentbound/judge/program"
+	"github.com/agentbound/agentbound/model"
 	"github.com/agentbound/agentbound/model/compat"
 	"github.com/agentbound/agentbound/world"
 	programworld "github.com/agentbound/agentbound/world/program"
 )
 
 // rooms builds what verbs use, all on one cache of compiled families.
-type rooms struct{ cache *star.Cache }
+type rooms struct {
+	cache *star.Cache
+	keep  *keep // stands before every model; may be nil
+}
 
-func newRooms() rooms { return rooms{star.NewCache(0)} }
+func newRooms() rooms { return rooms{cache: star.NewCache(0)} }
 
 // execEnv names the variables that exec agents are given beside the allow-list.
 const execEnv = "AGENTBOUND_EXEC_ENV"
@@ -68,6 +72,7 @@ func (r rooms) agent(spec string, ask asking) (a agent.Agent, err error) {
 
 // chatAgent makes an agent of a model.
 func (r rooms) chatAgent(spec string, ask asking) (agent.Agent, error) {
+	ask.part = model.PartSubject
 	m, err := r.model(spec, ask.modelOptions)
 	if err != nil {
 		return nil, err

@@ -26,6 +26,9 @@ type Config struct {
 	Concurrency int            // trials at a time; 0: one a core
 	Attempts    int            // at a trial or a verdict that stays unscored, in this command; 0: 2
 	Observe     func(Progress) // called after trials were stored, one call at a time; may be nil
+	// More, of a replay, says instead of Attempts whether a trial (judge: empty) or a
+	// judge's verdict on it is attempted once more: as often as it was. May be nil.
+	More func(t agentbound.TrialKey, judge string) bool
 }
 
 // Progress counts the trials of a run.
@@ -190,7 +193,7 @@ func (r *runner) one(ctx context.Context, w store.Work) (outcome, error) {
 		attempts = 2
 	}
 	if !w.Run {
-		verdicts, err := r.rejudge(ctx, f, w, attempts)
+		verdicts, err := r.rejudge(About(ctx, r.Plan, w.Trial), f, w, attempts)
 		return outcome{judged: &store.Judged{Key: w.Key, Verdicts: verdicts}}, err
 	}
 	for {
@@ -201,10 +204,10 @@ func (r *runner) one(ctx context.Context, w store.Work) (outcome, error) {
 		}
 		if res.Trajectory.End.Reason != agentbound.EndFault {
 			// The trial stands; a judge that failed is asked again.
-			err := r.again(ctx, f, w.Trial, &res, attempts)
+			err := r.again(About(ctx, r.Plan, w.Trial), f, w.Trial, &res, attempts)
 			return outcome{result: &res}, err
 		}
-		if attempts == 0 {
+		if !r.more(w.Key, "", attempts) {
 			return outcome{result: &res}, nil
 		}
 		// A failed attempt is kept until the next one replaces it: what it cost counts.
@@ -213,6 +216,14 @@ func (r *runner) one(ctx context.Context, w store.Work) (outcome, error) {
 		}
 		r.spend(usage(res))
 	}
+}
+
+// more reports whether to attempt something again, of which left attempts are left.
+func (r *runner) more(t agentbound.TrialKey, judge string, left int) bool {
+	if r.More != nil {
+		return r.More(t, judge)
+	}
+	return left > 0
 }
 
 func (r *runner) spend(u agentbound.Usage) {
@@ -225,10 +236,10 @@ func (r *runner) spend(u agentbound.Usage) {
 func (r *runner) again(ctx context.Context, f *agentbound.Family, t agentbound.Trial, res *agentbound.Result, attempts int) (err error) {
 	task, _ := f.Task(t.Split) // it has been played
 	for i, v := range res.Verdicts {
-		if v.Scored() || attempts == 0 {
+		if v.Scored() || !r.more(t.Key, r.Judges[i].Config(), attempts) {
 			continue
 		}
-		if res.Verdicts[i], err = ask(ctx, r.Judges[i], f, task, res.Trajectory, attempts); err != nil {
+		if res.Verdicts[i], err = r.ask(ctx, r.Judges[i], f, task, t.Key, res.Trajectory, attempts); err != nil {
 			return err
 		}
 	}
@@ -236,14 +247,14 @@ func (r *runner) again(ctx context.Context, f *agentbound.Family, t agentbound.T
 }
 
 // ask has one judge score a trajectory, up to attempts times, at least once.
-func ask(ctx context.Context, j judge.Judge, f *agentbound.Family, task *agentbound.Task, tr *agentbound.Trajectory, attempts int) (agentbound.Verdict, error) {
+func (r *runner) ask(ctx context.Context, j judge.Judge, f *agentbound.Family, task *agentbound.Task, t agentbound.TrialKey, tr *agentbound.Trajectory, attempts int) (agentbound.Verdict, error) {
 	for {
 		attempts--
 		v, err := Judge(ctx, []judge.Judge{j}, f, task, tr)
 		if err != nil {
 			return agentbound.Verdict{}, err
 		}
-		if v[0].Scored() || attempts <= 0 {
+		if v[0].Scored() || !r.more(t, j.Config(), attempts) {
 			return v[0], nil
 		}
 	}
@@ -272,7 +283,7 @@ func (r *runner) rejudge(ctx context.Context, f *agentbound.Family, w store.Work
 		if !slices.Contains(w.Judges, j.Config()) {
 			continue
 		}
-		v, err := ask(ctx, j, f, task, stored.Trajectory, attempts)
+		v, err := r.ask(ctx, j, f, task, w.Key, stored.Trajectory, attempts)
 		if err != nil {
 			return nil, err
 		}
