@@ -82,10 +82,10 @@ func Open(path string, o Options) (*Recording, error) {
 	for _, s := range o.Secrets {
 		r.secret(s)
 	}
-	if err := r.unpack(); err == nil {
-		err = r.index()
-	} else {
+	if err = r.unpack(); err != nil {
 		err = fmt.Errorf("%s: %w", path, err)
+	} else {
+		err = r.index()
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("recording %w", err), f.Close())
