@@ -299,3 +299,6 @@ func (c *Cache) put(key agentbound.Digest, name string, res model.Response) {
 		c.warn(fmt.Sprintf("cache %s: an answer could not be kept: %v", c.dir, err))
 	}
 }
+
+// Dir is the cache's folder.
+func (c *Cache) Dir() string { return c.dir }

@@ -236,7 +236,7 @@ func decides(p agentbound.Plan) decisive {
 // unknown says of a trial, or a judge's verdict, that was not recorded what differs
 // from the recorded run that is most like this one.
 func (r *Recording) unknown(p *model.Play) error {
-	if r.groups[group{p.Trial, ""}] != nil && p.Judge != "" {
+	if p.Judge != "" && slices.ContainsFunc(r.order, func(o *played) bool { return o.Trial == p.Trial }) {
 		return fmt.Errorf("of trial %s no exchange of judge %s was recorded", p.Trial, p.Judge)
 	}
 	if r.plan == nil || len(r.plans) == 0 {
