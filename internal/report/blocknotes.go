@@ -75,6 +75,18 @@ func (r *Report) faultNotes() []string {
 	return out
 }
 
+// costNotes say what of the cost was not paid for again.
+func (r *Report) costNotes() []string {
+	var out []string
+	for i := range r.Runs {
+		if c := r.Runs[i].Cost; c.ReusedTokens > 0 {
+			out = append(out, fmt.Sprintf("Of the cost of run %s, %d of %d tokens were answered from a response cache: counted as they were paid for before.",
+				short(r.Runs[i].ID), c.ReusedTokens, c.InputTokens+c.OutputTokens))
+		}
+	}
+	return out
+}
+
 func (r *Run) configuration() string { return r.name() + ", " + clean(r.Intervention) }
 
 func pValue(p float64) string {
@@ -140,6 +152,7 @@ func (r *Report) notes() []string {
 	add(some(func(x *Run) bool { return x.Privileged }), "%s reads the package: an instrument check, in no comparison.", privilegedMark)
 	add(some(func(x *Run) bool { return len(x.Bounds) > 0 }),
 		"worst … best: more than 1 %% of the trials are unscored; what if they had been scored as badly, or as well, as possible.")
+	out = append(out, r.costNotes()...)
 	out = append(out, r.faultNotes()...)
 	if r.Paper != nil {
 		add(true, "%s", r.Paper.Caption)

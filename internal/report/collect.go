@@ -171,7 +171,7 @@ func (r *Run) read(ctx context.Context, shelf *shelf, o Options) (*evidence, err
 		spent = spent.Add(more)
 	}
 	r.Faults = e.faults()
-	r.Cost = Cost{USD: spent.USD, InputTokens: spent.InputTokens, OutputTokens: spent.OutputTokens}
+	r.Cost = Cost{USD: spent.USD, InputTokens: spent.InputTokens, OutputTokens: spent.OutputTokens, ReusedTokens: spent.ReusedTokens}
 	return e, nil
 }
 

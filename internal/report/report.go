@@ -79,6 +79,7 @@ type Cost struct {
 	USD          float64 `json:"usd"`
 	InputTokens  int64   `json:"input_tokens"`
 	OutputTokens int64   `json:"output_tokens"`
+	ReusedTokens int64   `json:"reused_tokens,omitempty"` // of these, what a response cache answered
 }
 
 // Skipped is a run that was left out of the comparisons.

@@ -331,16 +331,25 @@ func TestProcesses(t *testing.T) {
 		children = append(children, c)
 	}
 	own := cache(t, dir, replay.Options{})
-	most := int64(2000)
-	for range 20 {
-		if _, err := own.Prune(replay.Prune{MaxBytes: &most}); err != nil {
-			t.Error(err)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for _, c := range children {
+			if err := c.Wait(); err != nil {
+				t.Error(err)
+			}
 		}
-	}
-	for _, c := range children {
-		if err := c.Wait(); err != nil {
-			t.Error(err)
+	}()
+	for most := int64(50_000); ; {
+		select {
+		case <-over:
+		default:
+			if _, err := own.Prune(replay.Prune{MaxBytes: &most}); err != nil {
+				t.Error(err)
+			}
+			continue
 		}
+		break
 	}
 	shares, damaged, err := own.List()
 	if err != nil || damaged != 0 || len(shares) != 1 {

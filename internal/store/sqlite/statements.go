@@ -38,7 +38,7 @@ func (s *statements) prepare(ctx context.Context, write, read *sql.DB) error {
 		{&s.putMember, write, `INSERT INTO member (run, position, trial) VALUES (?, ?, ?)`},
 
 		{&s.putAttempt, write, `UPDATE trial SET scored = ?2, attempts = attempts + 1, stored = ?3,
-				input_tokens = input_tokens + ?4, output_tokens = output_tokens + ?5, usd = usd + ?6
+				input_tokens = input_tokens + ?4, output_tokens = output_tokens + ?5, usd = usd + ?6, reused_tokens = reused_tokens + ?7
 			WHERE id = ?1`},
 		{&s.putTrajectory, write, `INSERT OR REPLACE INTO trajectory (trial, document) VALUES (?, ?)`},
 		{&s.clearVerdicts, write, `DELETE FROM verdict WHERE trial = ?`},
@@ -66,7 +66,7 @@ func (s *statements) prepare(ctx context.Context, write, read *sql.DB) error {
 			FROM member m JOIN trial t ON t.id = m.trial
 			LEFT JOIN verdict v ON v.trial = t.id AND v.judge = (SELECT id FROM judge WHERE configuration = ?2)
 			WHERE m.run = ?1`},
-		{&s.rows, read, `SELECT m.position, ` + trialColumns + `, t.input_tokens, t.output_tokens, t.usd, v.document
+		{&s.rows, read, `SELECT m.position, ` + trialColumns + `, t.input_tokens, t.output_tokens, t.usd, t.reused_tokens, v.document
 			FROM member m JOIN trial t ON t.id = m.trial JOIN verdict v ON v.trial = t.id
 			WHERE m.run = ?1 AND m.position > ?2 AND v.judge = (SELECT id FROM judge WHERE configuration = ?3)
 			ORDER BY m.position LIMIT ?4`},
