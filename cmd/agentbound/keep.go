@@ -149,6 +149,14 @@ func (k *keep) run(p agentbound.Plan) error {
 	return nil
 }
 
+// stored is run.Config's, of a recording.
+func (k *keep) stored() func(agentbound.TrialKey) error {
+	if k == nil || k.recorder == nil {
+		return nil
+	}
+	return k.recorder.Stored
+}
+
 // more is run.Config's, of a replay.
 func (k *keep) more() func(agentbound.TrialKey, string) bool {
 	if k == nil || k.recording == nil {

@@ -95,7 +95,7 @@ func runAll(ctx context.Context, io stdio, db store.Store, s *suite.Suite, all [
 		p := newProgress(io.err, r.plan.Agent.Name+describeIntervention(r))
 		done, err := run.Execute(ctx, run.Config{
 			Bench: run.Bench{Agent: r.agent, World: r.world, Judges: r.judges, Intervention: r.intervention, Limits: r.plan.Limits, ModelTime: kept.taped()},
-			Suite: s, Plan: r.plan, Store: db, Concurrency: concurrency, Observe: p.observe, More: kept.more(),
+			Suite: s, Plan: r.plan, Store: db, Concurrency: concurrency, Observe: p.observe, Stored: kept.stored(), More: kept.more(),
 		})
 		p.finish(done, err)
 		if err != nil {

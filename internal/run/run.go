@@ -26,6 +26,9 @@ type Config struct {
 	Concurrency int            // trials at a time; 0: one a core
 	Attempts    int            // at a trial or a verdict that stays unscored, in this command; 0: 2
 	Observe     func(Progress) // called after trials were stored, one call at a time; may be nil
+	// Stored is told of each trial once it, or a verdict on it, is in the store. Called by
+	// several goroutines; may be nil.
+	Stored func(t agentbound.TrialKey) error
 	// More, of a replay, says instead of Attempts whether a trial (judge: empty) or a
 	// judge's verdict on it is attempted once more: as often as it was. May be nil.
 	More func(t agentbound.TrialKey, judge string) bool
@@ -211,7 +214,7 @@ func (r *runner) one(ctx context.Context, w store.Work) (outcome, error) {
 			return outcome{result: &res}, nil
 		}
 		// A failed attempt is kept until the next one replaces it: what it cost counts.
-		if err := r.Store.Put(ctx, []agentbound.Result{res}); err != nil {
+		if err := r.store(ctx, []agentbound.Result{res}, nil); err != nil {
 			return outcome{}, err
 		}
 		r.spend(usage(res))
@@ -340,9 +343,25 @@ func (r *runner) store(ctx context.Context, results []agentbound.Result, judged 
 		}
 	}
 	if len(judged) > 0 {
-		return r.Store.PutVerdicts(ctx, judged)
+		if err := r.Store.PutVerdicts(ctx, judged); err != nil {
+			return err
+		}
 	}
-	return nil
+	return r.tell(results, judged)
+}
+
+func (r *runner) tell(results []agentbound.Result, judged []store.Judged) error {
+	if r.Stored == nil {
+		return nil
+	}
+	var errs []error
+	for _, res := range results {
+		errs = append(errs, r.Stored(res.Key))
+	}
+	for _, j := range judged {
+		errs = append(errs, r.Stored(j.Key))
+	}
+	return errors.Join(errs...)
 }
 
 func (r *runner) observe(results []agentbound.Result, judged []store.Judged) {

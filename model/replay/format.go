@@ -22,12 +22,13 @@ type kind string
 
 // A recording is lines of JSON: a session for each command that wrote to it, the plans
 // that it carried out, exchanges with models in the order in which they ended, and how
-// plays ended.
+// plays ended and which trials were stored.
 const (
 	kindSession  kind = "session"
 	kindRun      kind = "run"
 	kindExchange kind = "exchange"
 	kindEnd      kind = "end"
+	kindStored   kind = "stored"
 )
 
 // mark is what the first line says of the file.
@@ -72,6 +73,13 @@ type ended struct {
 	place
 	Scored bool   `json:"scored"`
 	Why    string `json:"why,omitempty"` // it is not scored
+}
+
+// stored says that the plays of a trial that ended since it was stored last, or began
+// anew, are in the store.
+type stored struct {
+	Kind  kind                `json:"kind"`
+	Trial agentbound.TrialKey `json:"trial"`
 }
 
 // request is a model.Request and whom it asked, normalised. In a play After names the

@@ -34,6 +34,7 @@ type Recording struct {
 
 	plans  []agentbound.Plan
 	groups map[group]*plays
+	trials map[agentbound.TrialKey]*history
 	order  []*played // as they began
 	loose  []*span   // exchanges of no trial
 	same   map[agentbound.Digest][]*span
@@ -78,7 +79,7 @@ func Open(path string, o Options) (*Recording, error) {
 	if err != nil {
 		return nil, fmt.Errorf("recording: %w", err)
 	}
-	r := &Recording{path: path, src: f, file: f, groups: map[group]*plays{}, same: map[agentbound.Digest][]*span{}}
+	r := &Recording{path: path, src: f, file: f, groups: map[group]*plays{}, trials: map[agentbound.TrialKey]*history{}, same: map[agentbound.Digest][]*span{}}
 	for _, s := range o.Secrets {
 		r.secret(s)
 	}
@@ -199,10 +200,23 @@ func (r *Recording) take(line []byte, at span, byID map[string]*played) error {
 		if err := json.Unmarshal(line, &e); err != nil {
 			return fmt.Errorf("not the end of a play: %w", err)
 		}
-		if p := byID[e.Play]; p != nil {
+		if p := byID[e.Play]; p != nil && p.end == nil {
 			p.end = &e
+			h := r.trials[p.Trial]
+			h.ended = append(h.ended, p)
 		}
-	case kindSession: // and what a later version adds
+	case kindStored:
+		var s stored
+		if err := json.Unmarshal(line, &s); err != nil {
+			return fmt.Errorf("not a trial that was stored: %w", err)
+		}
+		if h := r.trials[s.Trial]; h != nil {
+			h.store()
+		}
+	case kindSession: // what was not stored when a process ended is lost
+		for _, h := range r.trials {
+			h.lose()
+		}
 	}
 	return nil
 }
@@ -228,6 +242,12 @@ func (r *Recording) takeExchange(line []byte, at span, byID map[string]*played) 
 		p = &played{place: x.place}
 		byID[x.Play] = p
 		r.order = append(r.order, p)
+		if r.trials[p.Trial] == nil {
+			r.trials[p.Trial] = new(history)
+		}
+		if p.Judge == "" {
+			r.trials[p.Trial].anew()
+		}
 	}
 	if p.Trial != x.Trial || p.Judge != x.Judge {
 		return fmt.Errorf("play %s is of trial %s, and here of %s", x.Play, p.Trial, x.Trial)
@@ -250,30 +270,57 @@ func decodeExchange(line []byte) (exchange, error) {
 	return x, nil
 }
 
-// settle decides which plays count. A store keeps each go that failed until the next
-// one replaces it, and the one that succeeded; those that were broken off it never saw,
-// nor one that succeeded and was made again: its process was killed before it was
-// stored. Where a trial was only broken off, what there is of it is replayed.
-func (r *Recording) settle() {
-	last := map[group]*played{}
-	for _, p := range r.order {
-		if p.end != nil {
-			last[p.group()] = p
-		}
+// history is what became of the plays of one trial, its judges' included: a store takes
+// them together.
+type history struct {
+	stored []*played
+	ended  []*played // since then
+	unsure []*played // a scored trial whose process ended before it said that it was stored
+}
+
+// store: what ended is in the store.
+func (h *history) store() {
+	h.stored = slices.Concat(h.stored, h.unsure, h.ended)
+	h.unsure, h.ended = nil, nil
+}
+
+// anew: the trial is made again, so that what ended had not been stored.
+func (h *history) anew() { h.unsure, h.ended = nil, nil }
+
+// lose: the process is gone. A scored trial was stored all the same if nobody makes it
+// again.
+func (h *history) lose() {
+	if slices.ContainsFunc(h.ended, func(p *played) bool { return p.Judge == "" && p.end.Scored }) {
+		h.unsure = h.ended
 	}
-	for _, p := range r.order {
+	h.ended = nil
+}
+
+// settle decides which plays are replayed: those that a store has seen, in order. Of a
+// trial, or a judge's verdict, of which it has seen none it is the latest.
+func (r *Recording) settle() {
+	add := func(p *played) {
 		g := r.groups[p.group()]
 		if g == nil {
 			g = &plays{asked: -1}
 			r.groups[p.group()] = g
 		}
-		ends := last[p.group()]
-		if ends == nil {
-			g.all = []*played{p} // the latest
-			continue
+		g.all = append(g.all, p)
+	}
+	for _, h := range r.trials {
+		h.lose()
+		h.store()
+		for _, p := range h.stored {
+			add(p)
 		}
-		if p == ends || p.end != nil && !p.end.Scored {
-			g.all = append(g.all, p)
+	}
+	latest := map[group]*played{}
+	for _, p := range r.order {
+		latest[p.group()] = p
+	}
+	for g, p := range latest {
+		if r.groups[g] == nil {
+			add(p)
 		}
 	}
 }

@@ -46,6 +46,7 @@ type Recorder struct {
 	size   int64
 	plays  int
 	broken error
+	open   map[agentbound.TrialKey]bool // with exchanges since they were stored
 }
 
 // Record opens a recording to add to, or begins one. Of what a killed process left the
@@ -61,7 +62,7 @@ func Record(path string, o Options) (*Recorder, error) {
 	case err != nil:
 		return nil, fmt.Errorf("recording: %w", err)
 	}
-	r := &Recorder{path: path, file: f, clock: o.clock()}
+	r := &Recorder{path: path, file: f, clock: o.clock(), open: map[agentbound.TrialKey]bool{}}
 	for _, s := range o.Secrets {
 		r.secret(s)
 	}
@@ -156,6 +157,19 @@ func (r *Recorder) fit() error {
 
 // Run says which plan the exchanges that follow are of.
 func (r *Recorder) Run(p agentbound.Plan) error { return r.write(planned{kindRun, p.ID(), p}) }
+
+// Stored says that a trial is in the store with what was recorded of it: where a process
+// is killed, a replay knows by it what the store has seen.
+func (r *Recorder) Stored(t agentbound.TrialKey) error {
+	r.mu.Lock()
+	open := r.open[t]
+	delete(r.open, t)
+	r.mu.Unlock()
+	if !open {
+		return nil
+	}
+	return r.write(stored{kindStored, t})
+}
 
 // Close ends the recording. The error is the first that kept something from it.
 func (r *Recorder) Close() error { return errors.Join(r.fit(), r.file.Close()) }
@@ -257,6 +271,7 @@ func (r *Recorder) tape(p *model.Play) *tape {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.plays++
+		r.open[p.Trial] = true
 		return &tape{place: place{fmt.Sprintf("%d.%d", r.session, r.plays), p.Trial, p.Judge}, last: map[string]turn{}}
 	}).(*tape)
 	if begun {

@@ -119,6 +119,13 @@ func converse(ctx context.Context, m model.Model, texts ...string) (answers []st
 	return answers
 }
 
+func stored(t *testing.T, r *replay.Recorder, n int) {
+	t.Helper()
+	if err := r.Stored(key(n)); err != nil {
+		t.Error(err)
+	}
+}
+
 // key is a trial's.
 func key(n int) agentbound.TrialKey { return agentbound.TrialKey(fmt.Sprintf("%032x", n)) }
 
@@ -156,7 +163,7 @@ func TestRepeats(t *testing.T) {
 
 // TestAttempts: which goes at a trial are replayed, after kills and failures.
 func TestAttempts(t *testing.T) {
-	const lost, failed, scored = "broken off", "failed", "scored"
+	const lost, failed, scored, unstored = "broken off", "failed", "scored", ", not stored"
 	for name, test := range map[string]struct {
 		plays []string
 		want  []int // of plays, replayed in this order
@@ -164,11 +171,14 @@ func TestAttempts(t *testing.T) {
 		"one":                             {[]string{scored}, []int{0}},
 		"tried again":                     {[]string{failed, failed, scored}, []int{0, 1, 2}},
 		"killed in it":                    {[]string{lost, scored}, []int{1}},
-		"killed before it was stored":     {[]string{scored, scored}, []int{1}},
+		"killed before it was stored":     {[]string{scored + unstored, scored}, []int{1}},
+		"killed right after":              {[]string{failed, scored + unstored}, []int{0, 1}},
 		"killed after a failure":          {[]string{failed, lost, scored}, []int{0, 2}},
+		"a failure lost":                  {[]string{failed + unstored, failed, scored}, []int{1, 2}},
+		"a failure lost at the end":       {[]string{failed, failed + unstored}, []int{0}},
 		"never finished":                  {[]string{lost, lost}, []int{1}},
 		"failed at last":                  {[]string{failed, failed}, []int{0, 1}},
-		"scored, not stored, then failed": {[]string{scored, failed}, []int{1}},
+		"scored, not stored, then failed": {[]string{scored + unstored, failed}, []int{1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "r.jsonl")
@@ -178,8 +188,11 @@ func TestAttempts(t *testing.T) {
 				rec := record(t, path, replay.Options{})
 				p := &model.Play{Trial: key(1)}
 				said = append(said, converse(model.WithPlay(t.Context(), p), rec.Wrap(counter(&asked), model.PartSubject), "one", "two"))
-				if how != lost {
+				if how, ending := strings.CutSuffix(how, unstored); how != lost {
 					p.End(how == scored, map[bool]string{true: "", false: "the clock ran out"}[how == scored])
+					if !ending {
+						stored(t, rec, 1)
+					}
 				}
 				done(t, rec)
 			}
@@ -208,6 +221,7 @@ func TestMoreEnds(t *testing.T) {
 		p := &model.Play{Trial: key(1)}
 		converse(model.WithPlay(t.Context(), p), rec.Wrap(counter(new(atomic.Int64)), ""), "one")
 		p.End(false, "so")
+		stored(t, rec, 1)
 	}
 	done(t, rec)
 	recording := open(t, path)
@@ -230,6 +244,7 @@ func TestJudges(t *testing.T) {
 	m := rec.Wrap(counter(&asked), model.PartJudge)
 	judging(m, "rubric/1", "lost", false)
 	want := [][]string{judging(m, "rubric/1", "kept", false), judging(m, "panel/1", "kept", true), judging(m, "rubric/1", "kept", true)}
+	stored(t, rec, 1)
 	done(t, rec)
 	recording := open(t, path)
 	m = recording.Wrap(m.Ref(), model.PartJudge)
@@ -285,6 +300,7 @@ func TestEnds(t *testing.T) {
 	ended := &model.Play{Trial: key(2)}
 	converse(model.WithPlay(t.Context(), ended), rec.Wrap(hangs, ""), "one")
 	ended.End(false, late.Error())
+	stored(t, rec, 2)
 	done(t, rec)
 	recording := open(t, path)
 	for n, texts := range map[int][]string{0: {"one"}, 2: {"one", "two"}} {
