@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -18,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentbound/agentbound"
+	"github.com/agentbound/agentbound/generate/generatetest"
 	"github.com/agentbound/agentbound/internal/store/sqlite"
 	"github.com/agentbound/agentbound/model"
 	"github.com/agentbound/agentbound/model/modeltest"
@@ -284,4 +286,48 @@ func TestReplayOfAnother(t *testing.T) {
 	if asked.Load() != before {
 		t.Error("the server was asked")
 	}
+}
+
+// TestRecordedGenerate: a generation comes again from its recording, folder for folder.
+func TestRecordedGenerate(t *testing.T) {
+	dir := t.TempDir()
+	peer := &generatetest.Peer{Mistakes: [][]generatetest.Mistake{{generatetest.UnknownKey}, {generatetest.BrokenYAML}, {generatetest.Prose}}}
+	p := modeltest.Serve(t, modeltest.Options{Play: peer.Play})
+	args := []string{"generate", "--engine", "lm", "--model", "compat:test-model@" + p.URL, "--count", "3",
+		"--class", "privacy,phishing", "--patterns", filepath.Join("..", "..", "suite", "pattern", "testdata")}
+	live, again, record := filepath.Join(dir, "live"), filepath.Join(dir, "again"), filepath.Join(dir, "r.jsonl")
+	if code, stderr := command(t, "", append(args, "--out", live, "--record", record)...); code != exitDone {
+		t.Fatal(stderr)
+	}
+	asked := len(p.Requests())
+	if code, stderr := command(t, "", append(args, "--out", again, "--replay", record)...); code != exitDone {
+		t.Fatal(stderr)
+	}
+	if now := len(p.Requests()); now != asked {
+		t.Errorf("the replay asked the server %d times", now-asked)
+	}
+	if d := cmp.Diff(files(t, live), files(t, again)); d != "" {
+		t.Error(d)
+	}
+	code, stderr := command(t, "", append(args, "--out", filepath.Join(dir, "other"), "--replay", record, "--max-tokens", "99")...)
+	if code == exitDone || !strings.Contains(stderr, "max_tokens was 16000 when it was recorded, and is 99") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+// files are the contents of a folder.
+func files(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			name, _ := filepath.Rel(dir, path)
+			all[name] = string(read(t, path))
+		}
+		return err
+	})
+	if err != nil || len(all) < 10 {
+		t.Fatalf("%d files, %v", len(all), err)
+	}
+	return all
 }
