@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
@@ -81,7 +82,7 @@ func command(t *testing.T, key string, args ...string) (code int, stderr string)
 	var errs bytes.Buffer
 	c.Stderr = &errs
 	err := c.Run()
-	if _, exited := err.(*exec.ExitError); err != nil && !exited {
+	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
 		t.Fatal(err)
 	}
 	return c.ProcessState.ExitCode(), errs.String()
@@ -94,10 +95,11 @@ func TestRecordedRun(t *testing.T) {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	peer := moodyPeer(t)
 	args := []string{"run", "--suite", "examples", "--agent", "compat:test-model@" + peer.URL, "--repeats", "4", "--seed", "3", "--concurrency", "3"}
-	live := append(args, "--store", at("live.db"), "--record", at("run.jsonl"))
+	recording := []string{"--record", at("run.jsonl")}
+	live := slices.Concat(args, []string{"--store", at("live.db")}, recording)
 	t.Setenv("COMPAT_API_KEY", plantedKey)
 	for _, after := range []int{8, 20} {
-		killAfter(t, at("live.db"), live[:len(live)-4], after, live[len(live)-2:]...)
+		killAfter(t, at("live.db"), args, after, recording...)
 	}
 	for range 20 {
 		if code, _ := command(t, plantedKey, live...); code == exitDone {

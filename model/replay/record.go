@@ -95,7 +95,7 @@ func (r *Recorder) resume() error {
 }
 
 // opening is how every recording begins.
-var opening = fmt.Sprintf(`{"kind":"%s","format":"%s","version":`, kindSession, mark)
+var opening = fmt.Sprintf(`{"kind":%q,"format":%q,"version":`, kindSession, mark)
 
 // sessions counts the sessions of a file and finds the end of its last whole line. It
 // is an error for the file to be something else.

@@ -155,7 +155,7 @@ func change(v reflect.Value) {
 func TestSecrets(t *testing.T) {
 	const secret, org, project, request, bearer = "hunter2-hunter2", "org-Ab12Cd34Ef56Gh78", "proj_Zy98Xw76Vu54", "req_011CQ7mT9", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abc"
 	words := fmt.Sprintf("Rate limit reached for gpt-x in organization %s on tokens per min (key %s). Authorization: Bearer %s, project number 4711004711, %s, user: accountant77; mail a.user@corp.example (request ID: 8f14e45f)", org, secret, bearer, request)
-	state := fmt.Sprintf(`[{"type":"reasoning","encrypted_content":"gAAAAsk-%s==","id":"rs_1","organization":"%s","project_id":"%s","api-key":"%s"},{"summary":"for %s, by %s"}]`, strings.Repeat("x", 300), org, project, secret, org, secret)
+	state := fmt.Sprintf(`[{"type":"reasoning","encrypted_content":"gAAAAsk-%s==","id":"rs_1","organization":%q,"project_id":%q,"api-key":%q},{"summary":"for %s, by %s"}]`, strings.Repeat("x", 300), org, project, secret, org, secret)
 	said := model.Response{
 		Message: model.Message{Role: model.Assistant, Text: "The key is " + secret + ", the fake one sk-0123456789abcdef.", Reasoning: "hm, " + secret, State: []byte(state), Calls: []model.ToolCall{{ID: "c1", Name: "read", Args: `{"k":"` + secret + `"}`}}},
 		Stop:    model.StopCalls, Refusal: "no, " + request,
