@@ -156,7 +156,18 @@ func (r *Recorder) fit() error {
 }
 
 // Run says which plan the exchanges that follow are of.
-func (r *Recorder) Run(p agentbound.Plan) error { return r.write(planned{kindRun, p.ID(), p}) }
+func (r *Recorder) Run(p agentbound.Plan) error {
+	id := p.ID()
+	b, err := agentbound.EncodeJSON(p)
+	if err == nil && r.holds(b) { // in an address, by mistake
+		p = agentbound.Plan{}
+		err = json.Unmarshal([]byte(r.told(string(b))), &p)
+	}
+	if err != nil {
+		return fmt.Errorf("recording %s: %w", r.path, err)
+	}
+	return r.write(planned{kindRun, id, p})
+}
 
 // Stored says that a trial is in the store with what was recorded of it: where a process
 // is killed, a replay knows by it what the store has seen.

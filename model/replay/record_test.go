@@ -163,6 +163,9 @@ func TestSecrets(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.jsonl")
 	rec := record(t, path, replay.Options{})
 	rec.Secret(secret)
+	if err := rec.Run(agentbound.Plan{Agent: agentbound.AgentRef{Name: "compat:m@http://h/" + secret, Settings: map[string]string{"base_url": "http://h/" + secret}}}); err != nil {
+		t.Fatal(err)
+	}
 	n := 0
 	fake := fakeOf(func(ctx context.Context, _ model.Request) (model.Response, error) {
 		if n++; n == 2 {

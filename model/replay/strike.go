@@ -87,7 +87,14 @@ var said = []*regexp.Regexp{
 
 // words are a server's own: what tells the account goes too.
 func (s *striker) words(text string) string {
-	return shaped(shaped(s.told(text), vendors), said)
+	for range 4 { // what was struck may bring something else together
+		clean := shaped(shaped(s.told(text), vendors), said)
+		if clean == text {
+			break
+		}
+		text = clean
+	}
+	return text
 }
 
 func shaped(text string, shapes []*regexp.Regexp) string {
