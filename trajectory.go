@@ -134,11 +134,15 @@ type Usage struct {
 	OutputTokens int64   `json:"output_tokens,omitempty"`
 	USD          float64 `json:"usd,omitempty"`
 	CachedTokens int64   `json:"cached_tokens,omitempty"`
+	ReusedTokens int64   `json:"reused_tokens,omitempty"` // of the tokens, those of turns that a response cache answered: paid for before
 }
 
 // Add sums two usages.
 func (u Usage) Add(v Usage) Usage {
-	return Usage{u.InputTokens + v.InputTokens, u.OutputTokens + v.OutputTokens, u.USD + v.USD, u.CachedTokens + v.CachedTokens}
+	return Usage{
+		u.InputTokens + v.InputTokens, u.OutputTokens + v.OutputTokens, u.USD + v.USD,
+		u.CachedTokens + v.CachedTokens, u.ReusedTokens + v.ReusedTokens,
+	}
 }
 
 // Word is the subject's own word for how it ended (design §5).

@@ -82,6 +82,7 @@ type Response struct {
 	Refusal string // of a StopRefusal: the provider's words, if any
 	Model   string // as served: may be more exact than what was asked for
 	Usage   Usage
+	Cached  bool // a cache answered: Usage is what the answer cost when it was given
 }
 
 // Stop says why a turn ended.

@@ -73,6 +73,7 @@ func (r Retry) Do(ctx context.Context, attempt func(ctx context.Context) (Respon
 		if !ok || !fault.Transient() {
 			return Response{}, err
 		}
+		notice(ctx, fault)
 		if n == r.Attempts || fault.After > r.Longest {
 			return Response{}, given(fault, n)
 		}

@@ -99,19 +99,28 @@ func (p *policy) settle(seen []episode.Observation) {
 	p.request.Messages = append(p.request.Messages, p.form.answers(p.last.said, seen)...)
 }
 
-func (p *policy) ask(ctx context.Context, messages []model.Message) (turn, model.Usage, error) {
+func (p *policy) ask(ctx context.Context, messages []model.Message) (turn, agentbound.Usage, error) {
 	r := p.request
 	r.Messages = slices.Clone(messages)
 	res, err := p.model.Chat(ctx, r)
 	if e, ok := errors.AsType[*model.Error](err); ok && e.Fault == model.FaultContext && len(p.request.Messages) > 2 {
 		// The model's own limit, met by its own work. Where the task itself does not fit
 		// nothing was asked of it, and that is a matter of the set-up.
-		return turn{end: &agentbound.Outcome{Word: agentbound.Unstated, Reason: "the conversation no longer fits the model's context"}}, model.Usage{}, nil
+		return turn{end: &agentbound.Outcome{Word: agentbound.Unstated, Reason: "the conversation no longer fits the model's context"}}, agentbound.Usage{}, nil
 	}
 	if err != nil {
-		return turn{}, model.Usage{}, err
+		return turn{}, agentbound.Usage{}, err
 	}
-	return p.read(res), res.Usage, nil
+	return p.read(res), spent(res), nil
+}
+
+// spent is what a turn cost; where a cache answered, what it had cost then.
+func spent(res model.Response) agentbound.Usage {
+	u := agentbound.Usage{InputTokens: res.Usage.Input, OutputTokens: res.Usage.Output, CachedTokens: res.Usage.Cached}
+	if res.Cached {
+		u.ReusedTokens = u.InputTokens + u.OutputTokens
+	}
+	return u
 }
 
 // read takes a turn apart, refusals and cut turns by the same rule in every form: a
@@ -135,7 +144,7 @@ func (p *policy) read(res model.Response) turn {
 	return t
 }
 
-func (p *policy) decide(t turn, u model.Usage) episode.Decision {
+func (p *policy) decide(t turn, u agentbound.Usage) episode.Decision {
 	if t.note != "" && p.notes == maxNotes {
 		reason := fmt.Sprintf("%d turns in a row could not be used", maxNotes+1)
 		t.note, t.end = "", &agentbound.Outcome{Word: agentbound.Unstated, Text: t.said.Text, Reason: reason}
@@ -146,7 +155,7 @@ func (p *policy) decide(t turn, u model.Usage) episode.Decision {
 	p.last = t
 	return episode.Decision{
 		Thought: t.thought, Source: t.source, Calls: t.calls, Outcome: t.end,
-		Usage: agentbound.Usage{InputTokens: u.Input, OutputTokens: u.Output, CachedTokens: u.Cached},
+		Usage: u,
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/generate"
+	"github.com/agentbound/agentbound/model"
 	"github.com/agentbound/agentbound/suite/pattern"
 	"github.com/agentbound/agentbound/suite/seed"
 )
@@ -32,6 +33,8 @@ type synthesis struct {
 	timeout                         time.Duration
 	from                            string
 	more                            int
+	keeping                         keeping
+	keep                            *keep
 }
 
 func newGenerate(io stdio) *cobra.Command {
@@ -77,12 +80,13 @@ families that they list, and keeps what passes the same gates.
 	f.Int64Var(&s.budgetTokens, "budget-tokens", 0, "tokens of prompts and answers, all runs together; 0: no bound")
 	f.IntVar(&s.o.MaxTokens, "max-tokens", 16_000, "of one answer")
 	f.StringVar(&s.temperature, "temperature", "", "of the model (default: the provider's own)")
+	addRecording(cmd, &s.keeping)
 	f.DurationVar(&s.timeout, "timeout", 10*time.Minute, "of one attempt at a model call")
 	addFormat(cmd, &s.format)
 	return cmd
 }
 
-func (s *synthesis) run(cmd *cobra.Command, io stdio) error {
+func (s *synthesis) run(cmd *cobra.Command, io stdio) (err error) {
 	if err := checkFormat(s.format, "table", "json"); err != nil {
 		return err
 	}
@@ -95,6 +99,10 @@ func (s *synthesis) run(cmd *cobra.Command, io stdio) error {
 	if s.engine == string(generate.Pattern) {
 		return plainly(s.vary(cmd, io))
 	}
+	if s.keep, err = s.keeping.open(io, false); err != nil {
+		return plainly(err)
+	}
+	defer func() { err = errors.Join(err, s.keep.close()) }()
 	if err := s.resolve(); err != nil {
 		return plainly(err)
 	}
@@ -129,7 +137,7 @@ func (s *synthesis) flags(cmd *cobra.Command) error {
 	if s.o.Concurrency < 1 {
 		return usage("--concurrency %d: want 1 or more", s.o.Concurrency)
 	}
-	asking := []string{"model", "budget-calls", "budget-tokens", "max-tokens", "temperature", "timeout"}
+	asking := []string{"model", "budget-calls", "budget-tokens", "max-tokens", "temperature", "timeout", "record", "replay"}
 	drawing := []string{"count", "class", "seeds", "patterns", "revisions", "resamples", "seed"}
 	foreign, why := []string{"from", "more"}, "which expands no archetypes; take --engine pattern"
 	switch engine {
@@ -223,7 +231,9 @@ func (s *synthesis) writer() (err error) {
 	if s.model == "" {
 		return usage("--model is missing: compat:MODEL@BASE_URL, or take --engine file")
 	}
-	if s.o.Model, err = newRooms().model(s.model, modelOptions{perCall: s.timeout}); err != nil {
+	rooms := newRooms()
+	rooms.keep = s.keep
+	if s.o.Model, err = rooms.model(s.model, modelOptions{perCall: s.timeout, part: model.PartWriter}); err != nil {
 		return coded{exitUsage, err}
 	}
 	if s.temperature != "" {

@@ -33,7 +33,15 @@ takes the answers in. While some are missing it says how many, and ends with exi
   agentbound judge 3f2a --judge rubric --judge-model compat:my-model@http://127.0.0.1:8000/v1
   agentbound judge 3f2a --judge rubric --judge-model file:round-1`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			judges, err := newRooms().judges(r.Judge, r.judging())
+			rooms, err := r.rooms()
+			if err != nil {
+				return err
+			}
+			ask, err := r.asking()
+			if err != nil {
+				return err
+			}
+			judges, err := rooms.judges(r.Judge, r.judging(ask.modelOptions))
 			if err != nil {
 				return err
 			}
@@ -41,11 +49,13 @@ takes the answers in. While some are missing it says how many, and ends with exi
 			if err != nil {
 				return err
 			}
-			return errors.Join(rejudge(cmd.Context(), io, db, args[0], judges, concurrency), db.Close())
+			return errors.Join(rejudge(cmd.Context(), io, db, args[0], judges, bounds{concurrency: concurrency, spending: rooms.spending}), db.Close())
 		},
 	}
 	addStore(cmd, &path)
 	addJudge(cmd, &r)
+	addLimits(cmd, &r.Limits)
+	addCalls(cmd, &r)
 	cmd.Flags().IntVar(&concurrency, "concurrency", 0, "trials at a time; 0: one a core, or 8 where models are asked")
 	return cmd
 }
@@ -69,19 +79,21 @@ func storedRun(ctx context.Context, db store.Store, ref string) (store.Run, *sui
 }
 
 // rejudge has the judges score what is stored, and says what came of it.
-func rejudge(ctx context.Context, io stdio, db store.Store, ref string, judges []judge.Judge, concurrency int) error {
+func rejudge(ctx context.Context, io stdio, db store.Store, ref string, judges []judge.Judge, b bounds) error {
 	r, s, err := storedRun(ctx, db, ref)
 	if err != nil {
 		return err
 	}
 	asksModels := judgeModels(judges) != nil
-	if asksModels && concurrency == 0 {
-		concurrency = judgesAtOnce
+	if asksModels && b.concurrency == 0 {
+		b.concurrency = judgesAtOnce
 	}
-	warnSameModel(io.err, judges, r.Plan.Agent)
+	if err := warnSameModel(io.err, b.spending, judges, r.Plan.Agent); err != nil {
+		return err
+	}
 	p := newProgress(io.err, "judge "+string(r.ID))
 	done, err := run.Rejudge(ctx, run.Rejudging{
-		Suite: s, Plan: r.Plan, Store: db, Judges: judges, Concurrency: concurrency, Missing: asksModels,
+		Suite: s, Plan: r.Plan, Store: db, Judges: judges, Concurrency: b.concurrency, Missing: asksModels, Halted: b.ended,
 		Observe: func(d run.Rejudged) {
 			p.observe(run.Progress{Planned: d.Planned, Made: d.Trials, Unscored: d.Unscored, Usage: d.Usage})
 		},
@@ -92,6 +104,9 @@ func rejudge(ctx context.Context, io stdio, db store.Store, ref string, judges [
 	p.close()
 	for _, why := range done.Faults {
 		fmt.Fprintf(io.err, "unscored: %s\n", plainLine(clipped(why)))
+	}
+	if err != nil && errors.Is(err, b.ended()) {
+		return coded{exitMissed, fmt.Errorf("%w; the verdicts that were paid for are stored: the same command goes on with another --budget", err)}
 	}
 	if err != nil {
 		return err

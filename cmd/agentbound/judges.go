@@ -38,9 +38,11 @@ func (o judging) asked() bool {
 	return len(o.models) > 0 || o.samples != 0 || o.thoughts || o.temperature != ""
 }
 
-// judging takes what a request says of rubric judges.
-func (r request) judging() judging {
-	return judging{models: r.JudgeModels, samples: r.JudgeSamples, thoughts: r.JudgeThoughts, temperature: r.JudgeTemperature}
+// judging takes what a request says of rubric judges; how endpoints are asked is as for
+// the subject, but for its effort.
+func (r request) judging(as modelOptions) judging {
+	as.effort, as.part = "", model.PartJudge
+	return judging{models: r.JudgeModels, samples: r.JudgeSamples, thoughts: r.JudgeThoughts, temperature: r.JudgeTemperature, modelOptions: as}
 }
 
 // addJudge declares the flags that name a judge.
@@ -120,15 +122,21 @@ func judgeModels(judges []judge.Judge) (all []model.Model) {
 	return all
 }
 
-// warnSameModel says where a judge's model is the subject's too: it may be lenient with
-// its own kind.
-func warnSameModel(w io.Writer, judges []judge.Judge, subject agentbound.AgentRef) {
+// warnSameModel says where a judge's model is the subject's too, however each is named.
+func warnSameModel(w io.Writer, by *spending, judges []judge.Judge, subject agentbound.AgentRef) error {
 	for _, m := range judgeModels(judges) {
-		ref := m.Ref()
-		if name := ref.Settings["model"]; name != "" && name == subject.Settings["model"] {
-			fmt.Fprintf(w, "warning: %s judges itself: the judge's model is the subject's; take another for one of them\n", plainLine(ref.Name))
+		if subject.Kind != "model" || by == nil {
+			continue
+		}
+		warning, err := by.selfJudged(subject.Name, m.Ref().Name)
+		if err != nil {
+			return err
+		}
+		if warning != "" {
+			fmt.Fprintln(w, plainLine(warning))
 		}
 	}
+	return nil
 }
 
 // tellAwaited says which answers by file are still to come.

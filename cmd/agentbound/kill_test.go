@@ -56,9 +56,9 @@ func table(t *testing.T, db string, args []string) string {
 }
 
 // killAfter starts the runs and kills the process once so many trials are stored.
-func killAfter(t *testing.T, path string, args []string, after int) {
+func killAfter(t *testing.T, path string, args []string, after int, more ...string) {
 	t.Helper()
-	c := exec.Command(program(t), append(args, "--store", path)...)
+	c := exec.Command(program(t), append(append(args, "--store", path), more...)...)
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentbound/agentbound/agent/preset"
-	"github.com/agentbound/agentbound/internal/star"
 	"github.com/agentbound/agentbound/model"
 	"github.com/agentbound/agentbound/model/budget"
 	"github.com/agentbound/agentbound/model/pace"
@@ -66,7 +65,7 @@ func newSpending() *spending {
 
 // rooms are those of a command with limits.
 func (l Limits) rooms() (rooms, error) {
-	r := rooms{star.NewCache(0), newSpending()}
+	r := newRooms()
 	if l.RPM < 0 || l.TPM < 0 || l.Concurrent < 0 {
 		return r, usage("--rpm, --tpm and --endpoint-concurrency cannot be negative")
 	}
@@ -129,14 +128,14 @@ func (s *spending) catalogue() (preset.Catalogue, error) {
 
 // paceOf holds a model's attempts within its endpoint's limits and the command's budget.
 // An account's limits are told by its key; the key goes no further from here.
-func (s *spending) paceOf(spec string, by protocol) (model.Pace, error) {
+func (s *spending) paceOf(spec string, by protocol, key string) (model.Pace, error) {
 	base := by.home
 	if _, named, ok := strings.Cut(spec, "@http"); ok {
 		base = "http" + named
 	}
 	parts := strings.SplitN(base, "/", 4) // http:, nothing, the host, a path
 	address := strings.Join(parts[:min(len(parts), 3)], "/")
-	endpoint := s.pace.At(address, os.Getenv(by.keyEnv))
+	endpoint := s.pace.At(address, key)
 	if s.budget == nil {
 		return endpoint, nil
 	}

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,14 +22,10 @@ import (
 	programworld "github.com/agentbound/agentbound/world/program"
 )
 
-// schemesToCome are the schemes of built-in presets whose adapters are not here yet. The
-// list goes when they are.
-var schemesToCome = []string{"openai", "anthropic", "gemini", "xai", "deepseek", "moonshot", "zhipu", "vllm"}
-
 // TestPresetsResolve: every built-in preset of a model is one that can be asked.
 func TestPresetsResolve(t *testing.T) {
 	for _, p := range preset.Default() {
-		if p.Kind != preset.Model || slices.Contains(schemesToCome, p.Scheme()) {
+		if p.Kind != preset.Model {
 			continue
 		}
 		if p.Key != "" {
@@ -97,7 +92,7 @@ func telling(play modeltest.Player, u model.Usage) modeltest.Player {
 }
 
 // command runs the command line and gives exit code and output.
-func command(t *testing.T, args ...string) (code int, out, errs string) {
+func inside(t *testing.T, args ...string) (code int, out, errs string) {
 	t.Helper()
 	var o, e strings.Builder
 	code = execute(t.Context(), args, stdio{nil, &o, &e})
@@ -157,7 +152,7 @@ func TestOneInFive(t *testing.T) {
 		return []string{"run", "--suite", "examples", "--limit", "2", "--repeats", "2", "--agent", "compat:test-model@" + p.URL}
 	}
 	undisturbed := filepath.Join(t.TempDir(), "undisturbed.db")
-	if code, _, errs := command(t, append(args(modeltest.Serve(t, modeltest.Options{Play: play})), "--store", undisturbed)...); code != exitDone {
+	if code, _, errs := inside(t, append(args(modeltest.Serve(t, modeltest.Options{Play: play})), "--store", undisturbed)...); code != exitDone {
 		t.Fatalf("exit code %d\n%s", code, errs)
 	}
 	want := verdicts(t, undisturbed)
@@ -165,7 +160,7 @@ func TestOneInFive(t *testing.T) {
 		p := modeltest.Serve(t, modeltest.Options{Play: play, Misbehave: oneInFive()})
 		db := filepath.Join(t.TempDir(), "killed.db")
 		killAfter(t, db, args(p), after)
-		code, _, errs := command(t, append(args(p), "--store", db)...)
+		code, _, errs := inside(t, append(args(p), "--store", db)...)
 		if d := cmp.Diff(want, verdicts(t, db)); code != exitDone || len(want) != 24 || d != "" {
 			t.Errorf("killed after %d of %d: exit code %d\n%s\n%s", after, len(want), code, errs, d)
 		}
@@ -186,7 +181,7 @@ func TestBudgetStops(t *testing.T) {
 			p := modeltest.Serve(t, modeltest.Options{Play: telling(play, used)})
 			db := filepath.Join(t.TempDir(), "budget.db")
 			args := []string{"run", "--suite", "examples", "--limit", "3", "--repeats", "1", "--agent", "compat:test-model@" + p.URL, "--store", db, "--max-tokens", "200", "--prices", prices, "--concurrency", "3"}
-			code, out, errs := command(t, append(args, "--budget", budget)...)
+			code, out, errs := inside(t, append(args, "--budget", budget)...)
 			first := len(p.Requests())
 			if code != exitMissed || first > most || first < most/2 || !strings.Contains(errs, "is used up") || strings.TrimSpace(out) == "" {
 				t.Fatalf("exit code %d after %d requests: %s\n%s", code, first, out, errs)
@@ -200,14 +195,14 @@ func TestBudgetStops(t *testing.T) {
 			if len(stored) == 0 || len(stored) == 18 {
 				t.Errorf("%d of 18 trials are stored", len(stored))
 			}
-			if code, _, errs := command(t, append(args, "--budget", "tokens=10M")...); code != exitDone || len(verdicts(t, db)) != 18 {
+			if code, _, errs := inside(t, append(args, "--budget", "tokens=10M")...); code != exitDone || len(verdicts(t, db)) != 18 {
 				t.Errorf("exit code %d, %d trials\n%s", code, len(verdicts(t, db)), errs)
 			}
-			_, out, _ = command(t, "report", "--store", db, "--prices", prices)
+			_, out, _ = inside(t, "report", "--store", db, "--prices", prices)
 			if !strings.Contains(out, "2026-01-02") || !strings.Contains(out, "Cost of the subject") {
 				t.Error(out)
 			}
-			if _, out, _ = command(t, "report", "--store", db); !strings.Contains(out, "not known") {
+			if _, out, _ = inside(t, "report", "--store", db); !strings.Contains(out, "not known") {
 				t.Error(out)
 			}
 		})
@@ -228,7 +223,7 @@ func TestRunTimeout(t *testing.T) {
 	}})
 	db := filepath.Join(t.TempDir(), "late.db")
 	args := []string{"run", "--suite", "examples", "--limit", "2", "--repeats", "1", "--agent", "compat:test-model@" + p.URL, "--agent", "reference:comply", "--store", db}
-	code, out, errs := command(t, append(args, "--run-timeout", "1s")...)
+	code, out, errs := inside(t, append(args, "--run-timeout", "1s")...)
 	if code != exitMissed || !strings.Contains(errs, "time of the run is over (--run-timeout) in 1 of 2 runs") || len(strings.Fields(out)) != 2 {
 		t.Errorf("exit code %d: %s\n%s", code, out, errs)
 	}
@@ -238,7 +233,7 @@ func TestRunTimeout(t *testing.T) {
 		}
 	}
 	slow.Store(false)
-	if code, _, errs := command(t, args...); code != exitDone || !strings.Contains(errs, "12 of 12 trials") {
+	if code, _, errs := inside(t, args...); code != exitDone || !strings.Contains(errs, "12 of 12 trials") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }
@@ -262,7 +257,7 @@ func TestEndpointConcurrency(t *testing.T) {
 	args := []string{"run", "--suite", "examples", "--limit", "2", "--repeats", "1", "--agent", "compat:test-model@" + p.URL}
 	for _, ceiling := range []int{2, 0} {
 		most = 0
-		code, _, errs := command(t, append(args, "--new", "--endpoint-concurrency", fmt.Sprint(ceiling), "--store", filepath.Join(t.TempDir(), "a.db"))...)
+		code, _, errs := inside(t, append(args, "--new", "--endpoint-concurrency", fmt.Sprint(ceiling), "--store", filepath.Join(t.TempDir(), "a.db"))...)
 		if code != exitDone || ceiling > 0 && most > ceiling || ceiling == 0 && most < 4 {
 			t.Errorf("%d at a time with a ceiling of %d, exit code %d\n%s", most, ceiling, code, errs)
 		}
@@ -278,22 +273,22 @@ func TestPresetShares(t *testing.T) {
 		t.Fatal(err)
 	}
 	common := []string{"run", "--suite", "examples", "--limit", "1", "--repeats", "1", "--store", db}
-	code, one, errs := command(t, append(common, "--presets", file, "--agent", "MY MODEL")...)
+	code, one, errs := inside(t, append(common, "--presets", file, "--agent", "MY MODEL")...)
 	if code != exitDone || !strings.Contains(errs, "My Model: 6 of 6 trials") {
 		t.Fatalf("exit code %d\n%s", code, errs)
 	}
 	asked := len(p.Requests())
-	code, two, errs := command(t, append(common, "--agent", "compat:test-model@"+p.URL, "--temperature", "0.5")...)
+	code, two, errs := inside(t, append(common, "--agent", "compat:test-model@"+p.URL, "--temperature", "0.5")...)
 	if code != exitDone || one == two || len(p.Requests()) != asked || !strings.Contains(errs, "all 6 trials were there already") {
 		t.Errorf("exit code %d, %d requests more\n%s", code, len(p.Requests())-asked, errs)
 	}
-	if code, _, errs = command(t, append(common, "--agent", "compat:test-model@"+p.URL)...); code != exitDone || len(p.Requests()) == asked {
+	if code, _, errs = inside(t, append(common, "--agent", "compat:test-model@"+p.URL)...); code != exitDone || len(p.Requests()) == asked {
 		t.Errorf("another temperature shares trials; exit code %d\n%s", code, errs)
 	}
-	if _, out, _ := command(t, "report", "--store", db); !strings.Contains(out, "\nMy Model ") || !strings.Contains(out, "\ncompat:test-model@") {
+	if _, out, _ := inside(t, "report", "--store", db); !strings.Contains(out, "\nMy Model ") || !strings.Contains(out, "\ncompat:test-model@") {
 		t.Error(out)
 	}
-	if code, out, errs := command(t, "replay", strings.TrimSpace(one), "--store", db); code != exitDone {
+	if code, out, errs := inside(t, "replay", strings.TrimSpace(one), "--store", db); code != exitDone {
 		t.Errorf("replay ends with %d\n%s%s", code, out, errs)
 	}
 }
@@ -317,7 +312,7 @@ func TestAgentsCheck(t *testing.T) {
 		"not a model":  {"reference:comply", exitMissed, "only models can be asked"},
 		"nobody there": {"compat:test-model@http://127.0.0.1:1/v1", exitMissed, "connection refused"},
 	} {
-		code, out, errs := command(t, "agents", "--check", test.spec)
+		code, out, errs := inside(t, "agents", "--check", test.spec)
 		if code != test.code || !strings.Contains(out, test.want) || strings.Contains(out+errs, secret) {
 			t.Errorf("%s: exit code %d: %s\n%s", name, code, out, errs)
 		}
@@ -326,11 +321,11 @@ func TestAgentsCheck(t *testing.T) {
 		t.Errorf("a server that fails was asked %d times", n)
 	}
 	before := len(p.Requests())
-	if code, _, errs := command(t, "agents", "compat:test-model@"+p.URL); code != exitDone || len(p.Requests()) != before {
+	if code, _, errs := inside(t, "agents", "compat:test-model@"+p.URL); code != exitDone || len(p.Requests()) != before {
 		t.Errorf("it was contacted without --check; exit code %d\n%s", code, errs)
 	}
 	t.Setenv("COMPAT_API_KEY", "hunter3-hunter3")
-	if code, out, errs := command(t, "agents", "--check", "compat:test-model@"+p.URL); code != exitMissed || !strings.Contains(out, "does not accept the key") || strings.Contains(out+errs, "hunter3") {
+	if code, out, errs := inside(t, "agents", "--check", "compat:test-model@"+p.URL); code != exitMissed || !strings.Contains(out, "does not accept the key") || strings.Contains(out+errs, "hunter3") {
 		t.Errorf("a wrong key: exit code %d: %s\n%s", code, out, errs)
 	}
 }

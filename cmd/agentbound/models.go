@@ -18,6 +18,8 @@ type modelOptions struct {
 	stream  bool          // ask for event streams; answers, and so keys, are the same
 	once    bool          // an attempt that fails is not repeated
 	pace    model.Pace    // holds attempts back; rooms.model sets it
+	part    model.Part    // what it plays, as recordings say it
+	key     string        // of the endpoint; rooms.model sets it
 }
 
 // retry is how a turn is attempted.
@@ -41,14 +43,17 @@ func (r rooms) model(spec string, o modelOptions) (model.Model, error) {
 		kind, _, _ := strings.Cut(spec, "@") // what follows may be an address
 		return nil, fmt.Errorf("model %q is not known; accepted: %s, or a preset's name", kind, modelForms())
 	}
-	if o.pace, err = r.paceOf(spec, p); err != nil {
-		return nil, err
+	o.key = r.keep.key(p.keyEnv)
+	if !r.keep.replays() { // which asks nobody
+		if o.pace, err = r.paceOf(spec, p, o.key); err != nil {
+			return nil, err
+		}
 	}
 	m, err := p.open(spec, o)
 	if err != nil {
 		return nil, err
 	}
-	return weighed{m}, nil
+	return r.keep.wrap(weighed{m}, o.part), nil
 }
 
 // named turns a preset's name into its specification and effort. What has a colon is a

@@ -79,11 +79,17 @@ func addRequest(cmd *cobra.Command, r *request) {
 	f.StringVar(&r.Form, "form", "", "how a model acts: native tool calls (default), or react, in plain text")
 	f.StringVar(&r.Temperature, "temperature", "", "temperature of a model; empty: the provider's own")
 	f.IntVar(&r.MaxTokens, "max-tokens", 0, "most tokens of a model's turn; 0: the provider's own")
-	f.StringVar(&r.PerCall, "per-call", "", "time for one attempt at a model call, such as 2m; 5m by default")
 	f.StringVar(&r.Effort, "effort", "", "how much a model reasons: "+strings.Join(openaiapi.Efforts(), ", ")+", as far as its provider has them; empty: the provider's own")
-	f.BoolVar(&r.Stream, "stream", false, "have models answer as event streams: the same answers, over connections that are never idle for long")
+	addCalls(cmd, r)
 	addLimits(cmd, &r.Limits)
 	f.StringVar(&r.RunTimeout, "run-timeout", "", "wall clock of each run in this command, such as 8h; then it stops cleanly")
+}
+
+// addCalls declares how calls of models are made, whatever they play.
+func addCalls(cmd *cobra.Command, r *request) {
+	f := cmd.Flags()
+	f.StringVar(&r.PerCall, "per-call", "", "time for one attempt at a model call, such as 2m; 5m by default")
+	f.BoolVar(&r.Stream, "stream", false, "have models answer as event streams: the same answers, over connections that are never idle for long")
 }
 
 // fromFile reads a plan file; flags that were given outrank it.
@@ -180,16 +186,16 @@ func (r request) resolve(rooms rooms, s *suite.Suite) ([]resolved, error) {
 	if err != nil {
 		return nil, err
 	}
-	judges, err := rooms.judges(r.Judge, r.judging())
+	ask, err := r.asking()
+	if err != nil {
+		return nil, err
+	}
+	judges, err := rooms.judges(r.Judge, r.judging(ask.modelOptions))
 	if err != nil {
 		return nil, err
 	}
 	for _, j := range judges {
 		base.Judges = append(base.Judges, j.Config())
-	}
-	ask, err := r.asking()
-	if err != nil {
-		return nil, err
 	}
 	var all []resolved
 	for _, spec := range r.Agents {

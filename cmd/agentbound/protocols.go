@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"slices"
 	"strings"
 
@@ -28,24 +27,24 @@ func protocols() []protocol {
 	all := []protocol{{
 		scheme: openai.Scheme, speaks: "responses", about: "a model of OpenAI's, over responses", home: openai.Home, keyEnv: openai.KeyEnv,
 		open: func(spec string, o modelOptions) (model.Model, error) {
-			return openai.New(spec, openai.Options{Key: os.Getenv(openai.KeyEnv), Retry: o.retry(), Effort: o.effort, Stream: o.stream})
+			return openai.New(spec, openai.Options{Key: o.key, Retry: o.retry(), Effort: o.effort, Stream: o.stream})
 		},
 	}, {
 		scheme: anthropic.Scheme, speaks: "messages", about: "a model of Anthropic's", home: anthropic.Home, keyEnv: anthropic.KeyEnv,
 		open: func(spec string, o modelOptions) (model.Model, error) {
-			return anthropic.New(spec, anthropic.Options{Key: os.Getenv(anthropic.KeyEnv), Retry: o.retry(), Effort: o.effort, Stream: o.stream})
+			return anthropic.New(spec, anthropic.Options{Key: o.key, Retry: o.retry(), Effort: o.effort, Stream: o.stream})
 		},
 	}, {
 		scheme: gemini.Scheme, speaks: "generate-content", about: "a model of Google's", home: gemini.Home, keyEnv: gemini.KeyEnv,
 		open: func(spec string, o modelOptions) (model.Model, error) {
-			return gemini.New(spec, gemini.Options{Key: os.Getenv(gemini.KeyEnv), Retry: o.retry(), Effort: o.effort, Stream: o.stream})
+			return gemini.New(spec, gemini.Options{Key: o.key, Retry: o.retry(), Effort: o.effort, Stream: o.stream})
 		},
 	}}
 	for _, d := range compat.Dialects() {
 		all = append(all, protocol{
 			scheme: d.Scheme, speaks: "chat-completions", about: d.About, home: d.Base, keyEnv: d.KeyEnv, local: d.Local,
 			open: func(spec string, o modelOptions) (model.Model, error) {
-				return compat.New(spec, compat.Options{Key: os.Getenv(d.KeyEnv), Retry: o.retry(), Effort: o.effort, Stream: o.stream})
+				return compat.New(spec, compat.Options{Key: o.key, Retry: o.retry(), Effort: o.effort, Stream: o.stream})
 			},
 		})
 	}

@@ -16,6 +16,7 @@ import (
 
 func newRun(io stdio) *cobra.Command {
 	var r request
+	var k keeping
 	var path, plan string
 	var fresh bool
 	var concurrency int
@@ -32,7 +33,7 @@ it was finished, the exit code is 1, and the same command goes on from there.`,
   agentbound run --agent reference:surface --agent reference:wary --families 'fraud' --splits hb,cm
   agentbound run --agent 'Kimi K3' --limit 5 --budget usd=5
   agentbound run --plan examples/table2.yaml --dry-run`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if plan != "" {
 				if err := r.fromFile(cmd, plan); err != nil {
 					return err
@@ -42,6 +43,11 @@ it was finished, the exit code is 1, and the same command goes on from there.`,
 			if err != nil {
 				return err
 			}
+			kept, err := k.open(io, r.dry)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, kept.close()) }()
 			rooms, err := r.rooms()
 			if err != nil {
 				return err
@@ -65,7 +71,7 @@ it was finished, the exit code is 1, and the same command goes on from there.`,
 				err = renew(cmd.Context(), db, all)
 			}
 			if err == nil {
-				err = runAll(cmd.Context(), io, db, s, all, bounds{concurrency: concurrency, each: limit, spending: rooms.spending})
+				err = runAll(cmd.Context(), io, db, s, all, bounds{concurrency: concurrency, each: limit, spending: rooms.spending, kept: kept})
 			}
 			return errors.Join(err, db.Close())
 		},
@@ -73,6 +79,8 @@ it was finished, the exit code is 1, and the same command goes on from there.`,
 	addRequest(cmd, &r)
 	f := cmd.Flags()
 	addStore(cmd, &path)
+	addRecording(cmd, &k)
+	addCache(cmd, &k)
 	f.StringVar(&plan, "plan", "", "YAML file with the request; flags that are given outrank it")
 	f.BoolVar(&r.dry, "dry-run", false, "print the runs and their worst-case cost, and run nothing")
 	f.BoolVar(&fresh, "new", false, "another run of the same plan")
@@ -89,6 +97,7 @@ type bounds struct {
 	concurrency int           // trials at a time; 0: the default
 	each        time.Duration // wall clock of each run; 0: no bound
 	*spending                 // nil: nothing is spent
+	kept        *keep         // of what models say; nil: nothing
 }
 
 // modelConcurrency is how many trials are made at a time where the agent is a model: they
@@ -104,7 +113,12 @@ var errRunTime = errors.New("the time of the run is over (--run-timeout)")
 func runAll(ctx context.Context, io stdio, db store.Store, s *suite.Suite, all []resolved, b bounds) error {
 	unscored, late := 0, 0
 	for _, r := range all {
-		warnSameModel(io.err, r.judges, r.plan.Agent)
+		if err := b.kept.run(r.plan); err != nil {
+			return err
+		}
+		if err := warnSameModel(io.err, b.spending, r.judges, r.plan.Agent); err != nil {
+			return err
+		}
 		p := newProgress(io.err, r.plan.Agent.Title()+describeIntervention(r))
 		if b.spending != nil {
 			prices, err := b.priceTable()
@@ -144,8 +158,8 @@ func runAll(ctx context.Context, io stdio, db store.Store, s *suite.Suite, all [
 // execRun carries out one run within its time.
 func execRun(ctx context.Context, db store.Store, s *suite.Suite, r resolved, b bounds, p *progress) (run.Progress, error) {
 	cfg := run.Config{
-		Bench: run.Bench{Agent: r.agent, World: r.world, Judges: r.judges, Intervention: r.intervention, Limits: r.plan.Limits},
-		Suite: s, Plan: r.plan, Store: db, Concurrency: b.concurrency, Observe: p.observe,
+		Bench: run.Bench{Agent: r.agent, World: r.world, Judges: r.judges, Intervention: r.intervention, Limits: r.plan.Limits, ModelTime: b.kept.taped()},
+		Suite: s, Plan: r.plan, Store: db, Concurrency: b.concurrency, Observe: p.observe, Stored: b.kept.stored(), More: b.kept.more(),
 	}
 	if cfg.Concurrency == 0 && r.plan.Agent.Kind == "model" {
 		cfg.Concurrency = modelConcurrency

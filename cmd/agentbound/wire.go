@@ -21,6 +21,7 @@ import (
 	"github.com/agentbound/agentbound/internal/store"
 	"github.com/agentbound/agentbound/internal/store/sqlite"
 	"github.com/agentbound/agentbound/intervene"
+	"github.com/agentbound/agentbound/model"
 	"github.com/agentbound/agentbound/world"
 	programworld "github.com/agentbound/agentbound/world/program"
 )
@@ -29,9 +30,10 @@ import (
 type rooms struct {
 	cache *star.Cache
 	*spending
+	keep *keep // stands before every model; may be nil
 }
 
-func newRooms() rooms { return rooms{star.NewCache(0), newSpending()} }
+func newRooms() rooms { return rooms{cache: star.NewCache(0), spending: newSpending()} }
 
 // execEnv names the variables that exec agents are given beside the allow-list.
 const execEnv = "AGENTBOUND_EXEC_ENV"
@@ -73,6 +75,7 @@ func (r rooms) agent(spec string, ask asking) (a agent.Agent, err error) {
 
 // chatAgent makes an agent of a model.
 func (r rooms) chatAgent(spec string, ask asking) (agent.Agent, error) {
+	ask.part = model.PartSubject
 	m, err := r.model(spec, ask.modelOptions)
 	if err != nil {
 		return nil, err

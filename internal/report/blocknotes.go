@@ -75,6 +75,18 @@ func (r *Report) faultNotes() []string {
 	return out
 }
 
+// reusedNotes say what of the cost was not paid for again.
+func (r *Report) reusedNotes() []string {
+	var out []string
+	for i := range r.Runs {
+		if c := r.Runs[i].Cost; c.ReusedTokens > 0 {
+			out = append(out, fmt.Sprintf("Of the cost of run %s, %d of %d tokens were answered from a response cache: counted as they were paid for before.",
+				short(r.Runs[i].ID), c.ReusedTokens, c.InputTokens+c.OutputTokens))
+		}
+	}
+	return out
+}
+
 func (r *Run) configuration() string { return r.name() + ", " + clean(r.Intervention) }
 
 func pValue(p float64) string {

@@ -18,6 +18,7 @@ type Cost struct {
 	InputTokens  int64    `json:"input_tokens"`
 	OutputTokens int64    `json:"output_tokens"`
 	CachedTokens int64    `json:"cached_tokens,omitempty"` // of InputTokens
+	ReusedTokens int64    `json:"reused_tokens,omitempty"` // of all tokens, what a response cache answered: paid for before
 	Basis        Basis    `json:"basis"`
 	PricesAsOf   string   `json:"prices_as_of,omitempty"` // of BasisPrices: the day on which they were looked up
 	PricesSource string   `json:"prices_source,omitempty"`
@@ -36,7 +37,7 @@ const (
 
 // costOf finds what a run cost from what was stored.
 func costOf(p agentbound.Plan, spent agentbound.Usage, made int, prices price.Table) Cost {
-	c := Cost{InputTokens: spent.InputTokens, OutputTokens: spent.OutputTokens, CachedTokens: spent.CachedTokens, Basis: BasisUnknown}
+	c := Cost{InputTokens: spent.InputTokens, OutputTokens: spent.OutputTokens, CachedTokens: spent.CachedTokens, ReusedTokens: spent.ReusedTokens, Basis: BasisUnknown}
 	known := func(basis Basis, usd float64) Cost {
 		c.Basis, c.USD = basis, &usd
 		return c
@@ -110,7 +111,7 @@ func (r *Report) costNotes() []string {
 	some := func(basis Basis) bool {
 		return slices.ContainsFunc(r.Runs, func(x Run) bool { return x.Cost.Basis == basis })
 	}
-	var notes []string
+	notes := r.reusedNotes()
 	if some(BasisPrices) {
 		notes = append(notes, "Stored tokens of every attempt times list prices of the day named, without those for long input; turns of judges and emulated worlds are not in it.")
 	}

@@ -25,6 +25,7 @@ type Rejudging struct {
 	Judges      []judge.Judge
 	Concurrency int                            // trials at a time; 0: one a core
 	Missing     bool                           // leave scored verdicts that are there alone: they were paid for
+	Halted      func() error                   // why no more may be spent; then it ends with that error; may be nil
 	Wanted      func(agentbound.Trial) bool    // which trials; nil: all
 	Observe     func(Rejudged)                 // called after each trial, one call at a time; may be nil
 	Different   func(agentbound.Trial, string) // told where a stored verdict of a configuration is another; may be nil
@@ -105,19 +106,23 @@ func (r *rejudger) trial(ctx context.Context, t agentbound.Trial) error {
 		return err
 	}
 	var verdicts []agentbound.Verdict
+	var halted error
 	for _, j := range r.Judges {
 		old := verdictOf(res.Verdicts, j.Config())
 		if r.Missing && old != nil && old.Scored() {
 			r.count(func(d *Rejudged) { d.Found++ })
 			continue
 		}
-		v, err := verdict(ctx, j, f, task, res.Trajectory)
+		v, err := verdict(About(ctx, r.Plan, t), j, f, task, res.Trajectory)
 		switch {
 		case errors.Is(err, model.ErrAwaited):
 			r.count(func(d *Rejudged) { d.Awaited++ })
 			continue
 		case err != nil:
 			return err
+		}
+		if halted = r.halted(); halted != nil && !v.Scored() {
+			break // for want of money: it is asked anew by the next command
 		}
 		verdicts = append(verdicts, v)
 		r.compare(t, old, v)
@@ -134,7 +139,14 @@ func (r *rejudger) trial(ctx context.Context, t agentbound.Trial) error {
 			r.Observe(*d)
 		}
 	})
-	return nil
+	return halted
+}
+
+func (r *rejudger) halted() error {
+	if r.Halted == nil {
+		return nil
+	}
+	return r.Halted()
 }
 
 func (r *rejudger) count(change func(*Rejudged)) {

@@ -30,6 +30,12 @@ type Config struct {
 	// begun; those in flight end as they can, and one that comes to a fault is dropped:
 	// it is made anew by the next command. May be nil.
 	Halted func() error
+	// Stored is told of each trial once it, or a verdict on it, is in the store. Called by
+	// several goroutines; may be nil.
+	Stored func(t agentbound.TrialKey) error
+	// More, of a replay, says instead of Attempts whether a trial (judge: empty) or a
+	// judge's verdict on it is attempted once more: as often as it was. May be nil.
+	More func(t agentbound.TrialKey, judge string) bool
 }
 
 func (c Config) halted() error {
@@ -217,7 +223,7 @@ func (r *runner) one(ctx context.Context, w store.Work) (outcome, error) {
 		attempts = 2
 	}
 	if !w.Run {
-		verdicts, err := r.rejudge(ctx, f, w, attempts)
+		verdicts, err := r.rejudge(About(ctx, r.Plan, w.Trial), f, w, attempts)
 		if err == nil && r.halted() != nil && slices.ContainsFunc(verdicts, func(v agentbound.Verdict) bool { return !v.Scored() }) {
 			return outcome{}, errDropped
 		}
@@ -231,21 +237,29 @@ func (r *runner) one(ctx context.Context, w store.Work) (outcome, error) {
 		}
 		if res.Trajectory.End.Reason != agentbound.EndFault {
 			// The trial stands; a judge that failed is asked again.
-			err := r.again(ctx, f, w.Trial, &res, attempts)
+			err := r.again(About(ctx, r.Plan, w.Trial), f, w.Trial, &res, attempts)
 			return outcome{result: &res}, err
 		}
 		if r.halted() != nil {
 			return outcome{}, errDropped
 		}
-		if attempts == 0 {
+		if !r.more(w.Key, "", attempts) {
 			return outcome{result: &res}, nil
 		}
 		// A failed attempt is kept until the next one replaces it: what it cost counts.
-		if err := r.Store.Put(ctx, []agentbound.Result{res}); err != nil {
+		if err := r.store(ctx, []agentbound.Result{res}, nil); err != nil {
 			return outcome{}, err
 		}
 		r.spend(usage(res))
 	}
+}
+
+// more reports whether to attempt something again, of which left attempts are left.
+func (r *runner) more(t agentbound.TrialKey, judge string, left int) bool {
+	if r.More != nil {
+		return r.More(t, judge)
+	}
+	return left > 0
 }
 
 func (r *runner) spend(u agentbound.Usage) {
@@ -258,10 +272,10 @@ func (r *runner) spend(u agentbound.Usage) {
 func (r *runner) again(ctx context.Context, f *agentbound.Family, t agentbound.Trial, res *agentbound.Result, attempts int) (err error) {
 	task, _ := f.Task(t.Split) // it has been played
 	for i, v := range res.Verdicts {
-		if v.Scored() || attempts == 0 {
+		if v.Scored() || !r.more(t.Key, r.Judges[i].Config(), attempts) {
 			continue
 		}
-		if res.Verdicts[i], err = ask(ctx, r.Judges[i], f, task, res.Trajectory, attempts); err != nil {
+		if res.Verdicts[i], err = r.ask(ctx, r.Judges[i], f, task, t.Key, res.Trajectory, attempts); err != nil {
 			return err
 		}
 	}
@@ -269,14 +283,14 @@ func (r *runner) again(ctx context.Context, f *agentbound.Family, t agentbound.T
 }
 
 // ask has one judge score a trajectory, up to attempts times, at least once.
-func ask(ctx context.Context, j judge.Judge, f *agentbound.Family, task *agentbound.Task, tr *agentbound.Trajectory, attempts int) (agentbound.Verdict, error) {
+func (r *runner) ask(ctx context.Context, j judge.Judge, f *agentbound.Family, task *agentbound.Task, t agentbound.TrialKey, tr *agentbound.Trajectory, attempts int) (agentbound.Verdict, error) {
 	for {
 		attempts--
 		v, err := Judge(ctx, []judge.Judge{j}, f, task, tr)
 		if err != nil {
 			return agentbound.Verdict{}, err
 		}
-		if v[0].Scored() || attempts <= 0 {
+		if v[0].Scored() || !r.more(t, j.Config(), attempts) {
 			return v[0], nil
 		}
 	}
@@ -305,7 +319,7 @@ func (r *runner) rejudge(ctx context.Context, f *agentbound.Family, w store.Work
 		if !slices.Contains(w.Judges, j.Config()) {
 			continue
 		}
-		v, err := ask(ctx, j, f, task, stored.Trajectory, attempts)
+		v, err := r.ask(ctx, j, f, task, w.Key, stored.Trajectory, attempts)
 		if err != nil {
 			return nil, err
 		}
@@ -362,9 +376,25 @@ func (r *runner) store(ctx context.Context, results []agentbound.Result, judged 
 		}
 	}
 	if len(judged) > 0 {
-		return r.Store.PutVerdicts(ctx, judged)
+		if err := r.Store.PutVerdicts(ctx, judged); err != nil {
+			return err
+		}
 	}
-	return nil
+	return r.tell(results, judged)
+}
+
+func (r *runner) tell(results []agentbound.Result, judged []store.Judged) error {
+	if r.Stored == nil {
+		return nil
+	}
+	var errs []error
+	for _, res := range results {
+		errs = append(errs, r.Stored(res.Key))
+	}
+	for _, j := range judged {
+		errs = append(errs, r.Stored(j.Key))
+	}
+	return errors.Join(errs...)
 }
 
 func (r *runner) observe(results []agentbound.Result, judged []store.Judged) {

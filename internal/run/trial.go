@@ -23,6 +23,7 @@ type Bench struct {
 	Intervention intervene.Intervention
 	Limits       agentbound.Limits
 	Clock        func() time.Time // nil: time.Now
+	ModelTime    bool             // instead of Clock, a trial's time is what its models' turns took: a replay then shows the same
 }
 
 // Trial runs one attempt at a task and judges it. The result is always there: a
@@ -33,10 +34,13 @@ func (b Bench) Trial(ctx context.Context, f *agentbound.Family, t agentbound.Tri
 	if !ok {
 		return agentbound.Result{}, fmt.Errorf("family %s has no task %s", f.ID, t.Split)
 	}
-	tr := b.play(ctx, f, task, seed)
+	play := &model.Play{Trial: t.Key, Repeat: t.Repeat, Seed: seed}
+	ctx = model.WithPlay(ctx, play)
+	tr := b.play(ctx, f, task, play)
 	if ctx.Err() != nil {
 		return agentbound.Result{}, ctx.Err()
 	}
+	play.End(tr.End.Reason != agentbound.EndFault, tr.End.Fault)
 	verdicts, err := Judge(ctx, b.Judges, f, task, tr)
 	return agentbound.Result{Trial: t, Trajectory: tr, Verdicts: verdicts}, err
 }
@@ -65,6 +69,11 @@ func (b Bench) fits(p agentbound.Plan) error {
 	return nil
 }
 
+// About gives a context in which what judges ask belongs to a trial of a plan.
+func About(ctx context.Context, p agentbound.Plan, t agentbound.Trial) context.Context {
+	return model.WithPlay(ctx, &model.Play{Trial: t.Key, Repeat: t.Repeat, Seed: Seed(p, t)})
+}
+
 // Judge has every judge score a trajectory. A judge that fails gives an unscored
 // verdict. The error is ctx's alone.
 func Judge(ctx context.Context, judges []judge.Judge, f *agentbound.Family, task *agentbound.Task, tr *agentbound.Trajectory) ([]agentbound.Verdict, error) {
@@ -83,17 +92,23 @@ func Judge(ctx context.Context, judges []judge.Judge, f *agentbound.Family, task
 }
 
 // verdict has one judge score a trajectory. A judge that fails gives an unscored verdict.
-// The error is ctx's, or model.ErrAwaited's.
+// The error is ctx's, or model.ErrAwaited's. What the judge asks a model is a play of its
+// own, of the trial that ctx is about.
 func verdict(ctx context.Context, j judge.Judge, f *agentbound.Family, task *agentbound.Task, tr *agentbound.Trajectory) (agentbound.Verdict, error) {
-	v, err := judgeOne(ctx, j, f, task, tr)
+	play := &model.Play{Judge: j.Config()}
+	if of := model.PlayOf(ctx); of != nil {
+		play.Trial, play.Repeat, play.Seed = of.Trial, of.Repeat, of.Seed
+	}
+	v, err := judgeOne(model.WithPlay(ctx, play), j, f, task, tr)
 	switch {
 	case ctx.Err() != nil:
 		return v, ctx.Err()
 	case errors.Is(err, model.ErrAwaited):
 		return v, err
 	case err != nil:
-		return unjudged(j, tr, err), nil
+		v = unjudged(j, tr, err)
 	}
+	play.End(v.Scored(), v.Unscored)
 	return v, nil
 }
 
@@ -119,15 +134,22 @@ func contain(who string, err *error) {
 }
 
 // play carries the trial through, within its wall clock.
-func (b Bench) play(ctx context.Context, f *agentbound.Family, task *agentbound.Task, seed uint64) *agentbound.Trajectory {
+func (b Bench) play(ctx context.Context, f *agentbound.Family, task *agentbound.Task, play *model.Play) *agentbound.Trajectory {
+	clock := b.Clock
+	if b.ModelTime {
+		clock = play.Now
+	}
 	limits := b.Limits.WithDefaults()
 	expired := fmt.Errorf("the trial passed its limit of %d seconds", limits.Seconds)
 	ctx, cancel := context.WithTimeoutCause(ctx, time.Duration(limits.Seconds)*time.Second, expired)
 	defer cancel()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	play.Break = stop
 	w, err := b.open(ctx, f, task)
 	e := episode.New(episode.Config{
 		Task: task, World: w, WorldName: b.World.Name(), Agent: b.Agent.Ref().Name, Intervention: b.Intervention,
-		Limits: limits, Seed: seed, Clock: b.Clock,
+		Limits: limits, Seed: play.Seed, Clock: clock,
 	})
 	if err == nil {
 		err = b.subject(ctx, f, task, e)

@@ -111,7 +111,7 @@ func (s *Store) Rows(ctx context.Context, run agentbound.RunID, judge string) it
 	return pages(ctx, s, run, query, func(rows *sql.Rows) (r store.Row, position int, err error) {
 		var verdict sql.RawBytes
 		if err := rows.Scan(&r.Position, &r.Key, &r.Family, &r.Archetype, &r.Split, &r.Repeat,
-			&r.Usage.InputTokens, &r.Usage.OutputTokens, &r.Usage.USD, &r.Usage.CachedTokens, &verdict); err != nil {
+			&r.Usage.InputTokens, &r.Usage.OutputTokens, &r.Usage.USD, &r.Usage.CachedTokens, &r.Usage.ReusedTokens, &verdict); err != nil {
 			return r, 0, err
 		}
 		if err := json.Unmarshal(verdict, &r.Verdict); err != nil {

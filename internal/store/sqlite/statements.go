@@ -39,7 +39,7 @@ func (s *statements) prepare(ctx context.Context, write, read *sql.DB) error {
 
 		{&s.putAttempt, write, `UPDATE trial SET scored = ?2, attempts = attempts + 1, stored = ?3,
 				input_tokens = input_tokens + ?4, output_tokens = output_tokens + ?5, usd = usd + ?6,
-				cached_tokens = cached_tokens + ?7
+				cached_tokens = cached_tokens + ?7, reused_tokens = reused_tokens + ?8
 			WHERE id = ?1`},
 		{&s.putTrajectory, write, `INSERT OR REPLACE INTO trajectory (trial, document) VALUES (?, ?)`},
 		{&s.clearVerdicts, write, `DELETE FROM verdict WHERE trial = ?`},
@@ -67,7 +67,7 @@ func (s *statements) prepare(ctx context.Context, write, read *sql.DB) error {
 			FROM member m JOIN trial t ON t.id = m.trial
 			LEFT JOIN verdict v ON v.trial = t.id AND v.judge = (SELECT id FROM judge WHERE configuration = ?2)
 			WHERE m.run = ?1`},
-		{&s.rows, read, `SELECT m.position, ` + trialColumns + `, t.input_tokens, t.output_tokens, t.usd, t.cached_tokens, v.document
+		{&s.rows, read, `SELECT m.position, ` + trialColumns + `, t.input_tokens, t.output_tokens, t.usd, t.cached_tokens, t.reused_tokens, v.document
 			FROM member m JOIN trial t ON t.id = m.trial JOIN verdict v ON v.trial = t.id
 			WHERE m.run = ?1 AND m.position > ?2 AND v.judge = (SELECT id FROM judge WHERE configuration = ?3)
 			ORDER BY m.position LIMIT ?4`},

@@ -140,7 +140,7 @@ func (s *Store) Put(ctx context.Context, results []agentbound.Result) error {
 					return err
 				}
 			}
-			if _, err := putAttempt.ExecContext(ctx, id, e.scored, now, e.usage.InputTokens, e.usage.OutputTokens, e.usage.USD, e.usage.CachedTokens); err != nil {
+			if _, err := putAttempt.ExecContext(ctx, id, e.scored, now, e.usage.InputTokens, e.usage.OutputTokens, e.usage.USD, e.usage.CachedTokens, e.usage.ReusedTokens); err != nil {
 				return err
 			}
 			if _, err := putTrajectory.ExecContext(ctx, id, e.document); err != nil {

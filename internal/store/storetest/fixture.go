@@ -76,7 +76,7 @@ func Result(n, steps int, judges ...string) agentbound.Result {
 	for range steps {
 		id := rng.IntN(1e6)
 		r.Trajectory.Steps = append(r.Trajectory.Steps, agentbound.Step{
-			Thought: words(25), ThoughtSource: agentbound.ThoughtText, Usage: agentbound.Usage{InputTokens: 100, OutputTokens: 10, USD: 0.25, CachedTokens: 40}, MS: 1,
+			Thought: words(25), ThoughtSource: agentbound.ThoughtText, Usage: agentbound.Usage{InputTokens: 100, OutputTokens: 10, USD: 0.25, CachedTokens: 40, ReusedTokens: 30}, MS: 1,
 			Calls: []agentbound.CallRecord{{
 				Call:        agentbound.Call{Tool: "records_search", Args: agentbound.Value(fmt.Sprintf(`{"query":%q}`, words(3)))},
 				OK:          true,

@@ -215,7 +215,7 @@ func testReplace(t *testing.T, s store.Store) {
 	// What the replaced attempts cost is not forgotten: 1 + 1 + 2 steps.
 	for row, err := range s.Rows(ctx, Plan("a").ID(), program) {
 		check(t, err)
-		equal(t, agentbound.Usage{InputTokens: 400, OutputTokens: 40, USD: 1, CachedTokens: 160}, row.Usage)
+		equal(t, agentbound.Usage{InputTokens: 400, OutputTokens: 40, USD: 1, CachedTokens: 160, ReusedTokens: 120}, row.Usage)
 	}
 	// In one batch as well.
 	check(t, s.Put(ctx, []agentbound.Result{Faulted(1, program), Result(1, 1, program), Result(1, 2, program)}))
