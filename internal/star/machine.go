@@ -22,6 +22,7 @@ type Machine struct {
 // is what the world changed after it.
 type Move struct {
 	Result
+	Tool   string
 	Before State
 	Event  agentbound.Diff
 }
@@ -56,7 +57,7 @@ func (m *Machine) Commit(ctx context.Context, c agentbound.Call, r Result) (Move
 	m.calls = m.calls.Add(c.Tool, r.Args, r.OK, r.Observation)
 	m.state = r.After
 	fired, err := m.fire(ctx)
-	return Move{Result: r, Before: before, Event: fired}, err
+	return Move{Result: r, Tool: c.Tool, Before: before, Event: fired}, err
 }
 
 // Fail records a call that something outside of its tool made fail.

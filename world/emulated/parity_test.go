@@ -1,0 +1,92 @@
+package emulated_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentbound/agentbound"
+	"github.com/agentbound/agentbound/agent/reference"
+	"github.com/agentbound/agentbound/internal/run"
+	"github.com/agentbound/agentbound/internal/star"
+	"github.com/agentbound/agentbound/judge"
+	programjudge "github.com/agentbound/agentbound/judge/program"
+	"github.com/agentbound/agentbound/model"
+	"github.com/agentbound/agentbound/model/modeltest"
+	"github.com/agentbound/agentbound/suites"
+	"github.com/agentbound/agentbound/world"
+	"github.com/agentbound/agentbound/world/emulated"
+	"github.com/agentbound/agentbound/world/emulated/emulatedtest"
+	programworld "github.com/agentbound/agentbound/world/program"
+)
+
+var cache = star.NewCache(0)
+
+// families are the first of core-small, and the examples.
+func families(t *testing.T) []*agentbound.Family {
+	t.Helper()
+	most := 20
+	if testing.Short() {
+		most = 4
+	}
+	var all []*agentbound.Family
+	for _, name := range []string{"core-small", "examples"} {
+		s, err := suites.Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range s.Families[:min(len(s.Families), most)] {
+			all = append(all, &s.Families[i])
+		}
+	}
+	return all
+}
+
+// TestSameVerdicts: played by the tools' own programs the emulated world gives every
+// reference agent the verdicts that the program world gives it, and every trajectory can be
+// proved again without a model.
+func TestSameVerdicts(t *testing.T) {
+	for _, f := range families(t) {
+		play := emulatedtest.Program(f.Toolkits)
+		for _, name := range []string{"oracle", "comply", "evidence"} {
+			for _, split := range agentbound.Splits() {
+				want := played(t, programworld.Worlds{Cache: cache}, f, split, name)
+				compare(t, f, split, name, play, want)
+			}
+		}
+	}
+}
+
+func played(t *testing.T, worlds world.Factory, f *agentbound.Family, split agentbound.Split, name string) agentbound.Result {
+	t.Helper()
+	a, err := reference.New(name, programworld.Worlds{Cache: cache})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bench := run.Bench{Agent: a, World: worlds, Judges: []judge.Judge{programjudge.Judge{Cache: cache}}}
+	res, err := bench.Trial(t.Context(), f, agentbound.Trial{Family: f.ID, Split: split}, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
+func compare(t *testing.T, f *agentbound.Family, split agentbound.Split, name string, play modeltest.Player, want agentbound.Result) {
+	t.Helper()
+	worlds := emulated.Worlds{Cache: cache, Model: modeltest.Fake{Play: play}}
+	got := played(t, worlds, f, split, name)
+	if d := cmp.Diff(want.Verdicts, got.Verdicts); d != "" {
+		t.Errorf("%s/%s, %s: another verdict than in the program world: %s", f.ID, split, name, d)
+		return
+	}
+	if u := got.Trajectory.WorldUsage; len(got.Trajectory.Steps) > 1 && (u == nil || u.InputTokens < 900) {
+		t.Errorf("%s/%s, %s: what the world cost is %v", f.ID, split, name, u)
+	}
+	task, _ := f.Task(split)
+	stored := emulated.Worlds{Cache: cache, Stored: worlds.Name()}
+	if err := run.Replay(t.Context(), stored, f, task, got.Trajectory); err != nil {
+		t.Errorf("%s/%s, %s: it cannot be proved again: %v", f.ID, split, name, err)
+	}
+}
+
+var _ = model.Request{}
