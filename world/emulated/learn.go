@@ -383,6 +383,9 @@ var token = regexp.MustCompile(`[A-Za-z][A-Za-z]*[-/_#.](?:[A-Za-z]+[-/_#.])*\d{
 
 // tokensOf are the ids in a text that a sequence of the family could have given.
 func (r *rules) tokensOf(s string) []string {
+	if !strings.ContainsAny(s, "0123456789") { // most texts
+		return nil
+	}
 	var ids []string
 	for _, m := range token.FindAllString(s, -1) {
 		if prefix, _, _, ok := parseID(m); ok && r.ids[prefix] {

@@ -11,7 +11,6 @@ import (
 	"github.com/agentbound/agentbound/internal/star"
 	"github.com/agentbound/agentbound/judge"
 	programjudge "github.com/agentbound/agentbound/judge/program"
-	"github.com/agentbound/agentbound/model"
 	"github.com/agentbound/agentbound/model/modeltest"
 	"github.com/agentbound/agentbound/suites"
 	"github.com/agentbound/agentbound/world"
@@ -88,5 +87,3 @@ func compare(t *testing.T, f *agentbound.Family, split agentbound.Split, name st
 		t.Errorf("%s/%s, %s: it cannot be proved again: %v", f.ID, split, name, err)
 	}
 }
-
-var _ = model.Request{}

@@ -45,6 +45,9 @@ func (r *resolver) note(leaf any, amounts map[string]bool) {
 	case json.Number:
 		amounts[amount(leaf)] = true
 	case string:
+		if !strings.ContainsAny(leaf, "0123456789") {
+			return
+		}
 		for _, n := range digits.FindAllString(leaf, -1) {
 			amounts[amount(json.Number(n))] = true
 		}

@@ -25,12 +25,13 @@ type Question struct {
 	State agentbound.Value
 	Types any
 	Again bool // an answer was sent back
+	Reads bool // the tool only reads
 }
 
 // Read finds the question of a conversation.
 func Read(r model.Request) (Question, error) {
-	q := Question{Again: len(r.Messages) > 2}
 	text := r.Messages[1].Text
+	q := Question{Again: len(r.Messages) > 2, Reads: strings.HasSuffix(text, "its patch is [].")}
 	q.State = agentbound.Value(section(text, "STATE"))
 	var call struct {
 		Tool string           `json:"tool"`
@@ -194,7 +195,12 @@ func (w *writer) replace(op agentbound.Op, segments []string) map[string]any {
 	a, okA := new(big.Int).SetString(string(now), 10)
 	b, okB := new(big.Int).SetString(string(to), 10)
 	if !okA || !okB {
-		return map[string]any{"op": "set", "path": op.Path, "value": w.value(v)}
+		x, _ := now.Float64()
+		y, _ := to.Float64()
+		if d := y - x; d >= 0 {
+			return map[string]any{"op": "increase", "path": op.Path, "by": d}
+		}
+		return map[string]any{"op": "decrease", "path": op.Path, "by": x - y}
 	}
 	name, d := "increase", new(big.Int).Sub(b, a)
 	if d.Sign() < 0 {
