@@ -30,7 +30,6 @@ type request struct {
 	Suite    string   `yaml:"suite"`
 	Agents   []string `yaml:"agents"`
 	Inter    []string `yaml:"interventions"`
-	World    string   `yaml:"world"`
 	Judge    string   `yaml:"judge"`
 	Families []string `yaml:"families"`
 	Splits   []string `yaml:"splits"`
@@ -39,6 +38,8 @@ type request struct {
 	MaxSteps int      `yaml:"max_steps"`
 	Timeout  string   `yaml:"timeout"`
 	Seed     uint64   `yaml:"seed"`
+
+	Where worldRequest `yaml:",inline"`
 
 	// Of model agents.
 	Form        string `yaml:"form"`        // native (default) or react
@@ -55,7 +56,7 @@ func addRequest(cmd *cobra.Command, r *request) {
 	f.StringVar(&r.Suite, "suite", suites.Default, "built-in suite, folder or packed file")
 	f.StringArrayVar(&r.Agents, "agent", nil, "agent, such as reference:evidence; repeat for several runs")
 	f.StringArrayVar(&r.Inter, "intervene", []string{agentbound.Bare}, "intervention; repeat for several runs")
-	f.StringVar(&r.World, "world", "program", "world: program")
+	addWorld(cmd, &r.Where)
 	f.StringVar(&r.Judge, "judge", "program", "judge: program")
 	f.StringSliceVar(&r.Families, "families", nil, "families, archetypes, classes or categories (shell patterns); all by default")
 	f.StringSliceVar(&r.Splits, "splits", []string{"hs", "cm", "eb", "hb", "probes"}, "splits, of hs, cm, eb, hb, hb-prohibited, cm-authorised; probes names the last two")
@@ -76,7 +77,7 @@ func (r *request) fromFile(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	file := request{Suite: r.Suite, Inter: r.Inter, World: r.World, Judge: r.Judge, Splits: r.Splits}
+	file := request{Suite: r.Suite, Inter: r.Inter, Judge: r.Judge, Splits: r.Splits, Where: worldRequest{World: r.Where.World}}
 	if err := yaml.UnmarshalWithOptions(b, &file, yaml.Strict()); err != nil {
 		return usage("plan %s: %s", path, yaml.FormatError(err, false, true))
 	}
@@ -86,7 +87,7 @@ func (r *request) fromFile(cmd *cobra.Command, path string) error {
 		keep func()
 	}{
 		{"suite", func() { file.Suite = r.Suite }}, {"agent", func() { file.Agents = r.Agents }}, {"intervene", func() { file.Inter = r.Inter }},
-		{"world", func() { file.World = r.World }}, {"judge", func() { file.Judge = r.Judge }}, {"families", func() { file.Families = r.Families }},
+		{"judge", func() { file.Judge = r.Judge }}, {"families", func() { file.Families = r.Families }},
 		{"splits", func() { file.Splits = r.Splits }}, {"limit", func() { file.Limit = r.Limit }}, {"repeats", func() { file.Repeats = r.Repeats }},
 		{"max-steps", func() { file.MaxSteps = r.MaxSteps }}, {"timeout", func() { file.Timeout = r.Timeout }}, {"seed", func() { file.Seed = r.Seed }}, {"form", func() { file.Form = r.Form }},
 		{"temperature", func() { file.Temperature = r.Temperature }}, {"max-tokens", func() { file.MaxTokens = r.MaxTokens }},
@@ -96,6 +97,7 @@ func (r *request) fromFile(cmd *cobra.Command, path string) error {
 			f.keep()
 		}
 	}
+	file.Where.keep(given, r.Where)
 	*r = file
 	return nil
 }
@@ -154,8 +156,16 @@ func (r request) resolve(rooms rooms, s *suite.Suite) ([]resolved, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := rooms.world(r.World)
+	ask, err := r.asking()
 	if err != nil {
+		return nil, err
+	}
+	w, err := rooms.requested(r.Where, ask.modelOptions)
+	if err != nil {
+		return nil, err
+	}
+	base.World = w.Name()
+	if err := meetsFaults(s, base); err != nil {
 		return nil, err
 	}
 	judges, err := rooms.judges(r.Judge)
@@ -164,10 +174,6 @@ func (r request) resolve(rooms rooms, s *suite.Suite) ([]resolved, error) {
 	}
 	for _, j := range judges {
 		base.Judges = append(base.Judges, j.Config())
-	}
-	ask, err := r.asking()
-	if err != nil {
-		return nil, err
 	}
 	var all []resolved
 	for _, spec := range r.Agents {
@@ -193,7 +199,7 @@ func (r request) resolve(rooms rooms, s *suite.Suite) ([]resolved, error) {
 
 // base is what all plans of a request share.
 func (r request) base(s *suite.Suite) (agentbound.Plan, error) {
-	p := agentbound.Plan{Version: agentbound.PlanVersion, Suite: s.Ref(), World: r.World, Seed: r.Seed}
+	p := agentbound.Plan{Version: agentbound.PlanVersion, Suite: s.Ref(), Seed: r.Seed}
 	if len(r.Agents) == 0 {
 		return p, usage("no agent: name one with --agent, such as --agent reference:evidence; see: agentbound agents")
 	}
@@ -309,8 +315,8 @@ func describe(std stdio, s *suite.Suite, all []resolved) error {
 	for _, r := range all {
 		n := trials(s, r.plan)
 		total += n
-		fmt.Fprintf(std.out, "%s  %s, %s, world %s, judge %s: %d trials of at most %d steps, %s\n",
-			r.plan.ID(), r.plan.Agent.Name, r.plan.Intervention.Name, r.plan.World, r.plan.Judges[0], n, r.plan.Limits.Steps, worstCost(r.plan, n))
+		fmt.Fprintf(std.out, "%s  %s, %s, world %s, judge %s: %d trials of at most %d steps, %s%s\n",
+			r.plan.ID(), r.plan.Agent.Name, r.plan.Intervention.Name, r.plan.World, r.plan.Judges[0], n, r.plan.Limits.Steps, worstCost(r.plan, n), worldCost(r.plan, n))
 	}
 	fmt.Fprintf(std.out, "suite %s (%.12s), %d runs, %d trials\n", s.Name, s.Digest, len(all), total)
 	return nil

@@ -24,7 +24,6 @@ import (
 	"github.com/agentbound/agentbound/judge"
 	programjudge "github.com/agentbound/agentbound/judge/program"
 	"github.com/agentbound/agentbound/model/compat"
-	"github.com/agentbound/agentbound/world"
 	programworld "github.com/agentbound/agentbound/world/program"
 )
 
@@ -92,14 +91,6 @@ func (rooms) intervention(spec string) (intervene.Intervention, error) {
 		return intervene.None(), nil
 	}
 	return intervene.Intervention{}, usage("intervention %q is not known; accepted: %s", spec, intervene.None().Ref.Name)
-}
-
-// world resolves what --world names.
-func (r rooms) world(spec string) (world.Factory, error) {
-	if spec == programworld.Name {
-		return programworld.Worlds{Cache: r.cache}, nil
-	}
-	return nil, usage("world %q is not known; accepted: %s", spec, programworld.Name)
 }
 
 // judges resolves what --judge names.
