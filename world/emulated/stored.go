@@ -66,9 +66,12 @@ func (s *stored) answer(_ context.Context, c agentbound.Call, args agentbound.Va
 
 func (s *stored) result(rec agentbound.CallRecord) (star.Result, error) {
 	now := s.world.machine.State()
+	if _, err := star.Decode(rec.Observation); err != nil {
+		return star.Result{}, fmt.Errorf("the observation is %w", err)
+	}
 	shown, err := decode(rec.Observation)
 	if err != nil {
-		return star.Result{}, fmt.Errorf("the observation is %w", err)
+		return star.Result{}, err
 	}
 	if !rec.OK {
 		if len(rec.Diff) > 0 {

@@ -2,6 +2,7 @@ package emulatedtest
 
 import (
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"slices"
 	"strings"
@@ -168,5 +169,19 @@ func Mistaken(toolkits []agentbound.Source, m Mistake, mends bool, made func(q Q
 			made(q)
 		}
 		return answer
+	}
+}
+
+// Clumsy plays right, but for a mistake in the first answer to every call, chosen by the
+// call.
+func Clumsy(toolkits []agentbound.Source, mistakes []Mistake) func(model.Request) model.Response {
+	players := make([]func(model.Request) model.Response, len(mistakes))
+	for i, m := range mistakes {
+		players[i] = Mistaken(toolkits, m, true, func(Question) {})
+	}
+	return func(r model.Request) model.Response {
+		h := fnv.New32a()
+		_, _ = h.Write([]byte(r.Messages[1].Text))
+		return players[int(h.Sum32())%len(players)](r)
 	}
 }
