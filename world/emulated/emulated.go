@@ -85,7 +85,13 @@ func (w Worlds) open(ctx context.Context, f *agentbound.Family, t *agentbound.Ta
 		return nil, fmt.Errorf("task %s: %w", t.ID, err)
 	}
 	known := r.(*rules)
-	return &emulated{program: p, machine: m, rules: known, shape: known.shape.clone(), issued: issued{}}, nil
+	start, err := decode(t.Start)
+	if err != nil {
+		return nil, err
+	}
+	e := &emulated{program: p, machine: m, rules: known, shape: known.shape.clone(), issued: issued{}, said: newSaid(known)}
+	e.said.note(start)
+	return e, nil
 }
 
 // emulated is the world of one trial.
@@ -95,6 +101,7 @@ type emulated struct {
 	rules   *rules
 	shape   *shape // grows where lists that were empty till then are filled
 	issued  issued
+	said    said
 	past    []agentbound.CallRecord
 	source  interface {
 		// answer says what a call did that fits its tool. args are its completed arguments.
@@ -137,6 +144,16 @@ func (e *emulated) note(m star.Move, err error) (world.Observed, error) {
 		return world.Observed{}, err
 	}
 	e.past = append(e.past, agentbound.CallRecord{Call: agentbound.Call{Tool: m.Tool, Args: m.Args}, OK: m.OK, Observation: m.Observation})
+	for _, v := range []agentbound.Value{m.Args, m.Observation} {
+		tree, err := decode(v)
+		if err != nil {
+			return world.Observed{}, err
+		}
+		e.said.note(tree)
+	}
+	if err := e.said.noteDiff(append(slices.Clone(m.Diff), m.Event...)); err != nil {
+		return world.Observed{}, err
+	}
 	if len(m.Diff)+len(m.Event) > 0 {
 		now, err := object(e.machine.State())
 		if err != nil {

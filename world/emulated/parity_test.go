@@ -54,8 +54,9 @@ func TestSameVerdicts(t *testing.T) {
 			for _, name := range []string{"oracle", "comply", "evidence"} {
 				for _, split := range agentbound.Splits() {
 					want := played(t, programworld.Worlds{Cache: cache}, f, split, name)
-					for _, play := range []modeltest.Player{plain, clumsy} {
-						compare(t, f, split, name, play, want)
+					compare(t, f, split, name, plain, want)
+					if name == "comply" || split.Probe() { // it takes longer
+						compare(t, f, split, name, clumsy, want)
 					}
 				}
 			}

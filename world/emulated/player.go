@@ -84,25 +84,27 @@ func shownBack(text string) string {
 func (p *player) take(c agentbound.Call, args agentbound.Value, state map[string]any, text string, readOnly bool) (star.Result, error) {
 	e := p.world
 	now := e.machine.State()
-	said, err := parseProposal(text, readOnly)
+	proposed, err := parseProposal(text, readOnly)
 	if err != nil {
 		return star.Result{}, err
 	}
-	if said.Failure != "" {
-		failure := "error: " + strings.TrimPrefix(said.Failure, "error: ")
+	if proposed.Failure != "" {
+		failure := "error: " + strings.TrimPrefix(proposed.Failure, "error: ")
 		if len(failure) > maxFailure {
 			return star.Result{}, fmt.Errorf("the error has %d bytes; at most %d are shown", len(failure), maxFailure)
 		}
 		return star.Result{Fault: star.FaultTool, Observation: agentbound.StringValue(failure), Args: args, After: now}, nil
 	}
-	r, err := p.resolver(c, args, state)
+	tree, err := decode(args)
 	if err != nil {
 		return star.Result{}, err
 	}
-	if readOnly && len(said.Patch) > 0 {
+	r := newResolver(e, state, tree)
+	r.parts, r.all = e.program.Kit.Touches(c.Tool)
+	if readOnly && len(proposed.Patch) > 0 {
 		return star.Result{}, errors.New("this tool only reads: its patch must be empty")
 	}
-	for i, o := range said.Patch {
+	for i, o := range proposed.Patch {
 		if err := r.apply(o); err != nil {
 			return star.Result{}, fmt.Errorf("operation %d of the patch (%s): %w", i+1, o.asText(), err)
 		}
@@ -111,8 +113,10 @@ func (p *player) take(c agentbound.Call, args agentbound.Value, state map[string
 	if err != nil {
 		return star.Result{}, err
 	}
-	leaves(r.work, func(leaf any) { r.note(leaf, r.numbers) })
-	observation, err := r.eval(said.Observation)
+	if err := r.made.noteDiff(diff); err != nil {
+		return star.Result{}, err
+	}
+	observation, err := r.eval(proposed.Observation)
 	if err != nil {
 		return star.Result{}, fmt.Errorf("the observation: %w", err)
 	}
@@ -126,23 +130,6 @@ func (p *player) take(c agentbound.Call, args agentbound.Value, state map[string
 
 // maxFailure bounds a tool's error, in bytes.
 const maxFailure = 2000
-
-func (p *player) resolver(c agentbound.Call, args agentbound.Value, state map[string]any) (*resolver, error) {
-	tree, err := decode(args)
-	if err != nil {
-		return nil, err
-	}
-	r := newResolver(p.world.rules, p.world.shape, state, tree, p.world.issued)
-	r.parts, r.all = p.world.program.Kit.Touches(c.Tool)
-	for _, c := range p.world.past { // what a call has shown may be shown again
-		for _, v := range []agentbound.Value{c.Args, c.Observation} {
-			if tree, err := decode(v); err == nil {
-				leaves(tree, func(leaf any) { r.note(leaf, r.numbers) })
-			}
-		}
-	}
-	return r, nil
-}
 
 // settle makes a state of what a patch left, and holds it to the rules.
 func (e *emulated) settle(tool string, work, before map[string]any) (star.State, agentbound.Diff, error) {

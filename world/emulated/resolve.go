@@ -9,8 +9,53 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/internal/star"
 )
+
+// said is what a trial has shown or been given so far: the amounts and the ids that a
+// proposal may write out.
+type said struct {
+	rules   *rules
+	numbers map[string]bool // by amount
+	ids     map[string]bool
+}
+
+func newSaid(r *rules) said { return said{r, map[string]bool{}, map[string]bool{}} }
+
+// note takes the amounts of a tree, and the amounts and ids that its texts name.
+func (s said) note(tree any) {
+	leaves(tree, func(leaf any) {
+		switch leaf := leaf.(type) {
+		case json.Number:
+			s.numbers[amount(leaf)] = true
+		case string:
+			if !strings.ContainsAny(leaf, "0123456789") {
+				return
+			}
+			for _, n := range digits.FindAllString(leaf, -1) {
+				s.numbers[amount(json.Number(n))] = true
+			}
+			for _, id := range s.rules.tokensOf(leaf) {
+				s.ids[id] = true
+			}
+		}
+	})
+}
+
+func (s said) noteDiff(diff agentbound.Diff) error {
+	for _, op := range diff {
+		if len(op.Value) == 0 {
+			continue
+		}
+		tree, err := decode(op.Value)
+		if err != nil {
+			return err
+		}
+		s.note(tree)
+	}
+	return nil
+}
 
 // resolver turns a proposal into a state and an observation. It is for one proposal.
 type resolver struct {
@@ -23,44 +68,25 @@ type resolver struct {
 	issued issued
 	news   map[string]any // new ids, by label
 
-	numbers map[string]bool // amounts that are given
-	given   map[string]bool // those of the arguments
-	ids     map[string]bool // ids that are given
+	past, given, made said // before the call, in its arguments, by its patch
 }
 
-func newResolver(r *rules, s *shape, state map[string]any, args any, is issued) *resolver {
-	v := &resolver{
-		rules: r, shape: s, args: args, work: clone(state).(map[string]any), issued: maps.Clone(is), news: map[string]any{},
-		numbers: maps.Clone(r.constants), given: map[string]bool{}, ids: maps.Clone(r.tokens),
+func newResolver(e *emulated, state map[string]any, args any) *resolver {
+	r := &resolver{
+		rules: e.rules, shape: e.shape, args: args, work: clone(state).(map[string]any), issued: maps.Clone(e.issued), news: map[string]any{},
+		past: e.said, given: newSaid(e.rules), made: newSaid(e.rules),
 	}
-	leaves(args, func(leaf any) { v.note(leaf, v.given) })
-	leaves(state, func(leaf any) { v.note(leaf, v.numbers) })
-	maps.Copy(v.numbers, v.given)
-	return v
+	r.given.note(args)
+	return r
 }
 
-// note takes an amount, or the amounts and ids that a text names.
-func (r *resolver) note(leaf any, amounts map[string]bool) {
-	switch leaf := leaf.(type) {
-	case json.Number:
-		amounts[amount(leaf)] = true
-	case string:
-		if !strings.ContainsAny(leaf, "0123456789") {
-			return
-		}
-		for _, n := range digits.FindAllString(leaf, -1) {
-			amounts[amount(json.Number(n))] = true
-		}
-		for _, id := range r.rules.tokensOf(leaf) {
-			r.ids[id] = true
-		}
-	}
+func (r *resolver) knows(n json.Number) bool {
+	a := amount(n)
+	return r.rules.constants[a] || r.past.numbers[a] || r.given.numbers[a] || r.made.numbers[a]
 }
-
-func (r *resolver) knows(n json.Number) bool { return r.numbers[amount(n)] }
 
 func (r *resolver) named(id string) bool {
-	if r.ids[id] {
+	if r.rules.tokens[id] || r.past.ids[id] || r.given.ids[id] || r.made.ids[id] {
 		return true
 	}
 	return slices.ContainsFunc(slices.Collect(maps.Values(r.news)), func(v any) bool { return v == id })
@@ -315,7 +341,7 @@ func (r *resolver) set(o op, segments []string) error {
 	if s.is(record) || s.is(table) || s.is(list) && s.item != nil && !s.item.scalar() {
 		return fmt.Errorf("%s is %s: change its parts one by one (set, add, remove)", place(segments), s.needed())
 	}
-	if n, ok := o.Value.(json.Number); ok && err == nil && !r.given[amount(n)] {
+	if n, ok := o.Value.(json.Number); ok && err == nil && !r.given.numbers[amount(n)] {
 		if now, isNumber := old.(json.Number); isNumber && amount(now) != amount(n) {
 			return fmt.Errorf("%s: %s is no argument of the call; numbers are worked out by code: use increase or decrease, or an expression", place(segments), clip(string(n)))
 		}
