@@ -22,6 +22,9 @@ import (
 // labels are what no prompt may hold.
 var labels = regexp.MustCompile(`\b(?:hb-prohibited|cm-authorised|HS|CM|EB|HB|benign|malicious|forbidden|prohibited facts|counterfactual|sibling)\b`)
 
+// ids may begin as labels do.
+var ids = regexp.MustCompile(`\b[A-Z]+-\d+`)
+
 // listening keeps what a model is asked.
 func listening(play modeltest.Player) (modeltest.Fake, func() []model.Request) {
 	var mu sync.Mutex
@@ -87,8 +90,7 @@ func tellsNothing(t *testing.T, where string, r model.Request, secrets []string,
 			t.Errorf("%s: the prompt holds %q", where, s)
 		}
 	}
-	given := text[strings.Index(text, "## TYPES"):] // ids may look like labels
-	if m := labels.FindString(text); m != "" && !strings.Contains(given, m+"-") {
+	if m := labels.FindString(ids.ReplaceAllString(text, "")); m != "" {
 		t.Errorf("%s: the prompt holds the label %q", where, m)
 	}
 	asked := text[strings.LastIndex(text, "## THE CALL"):]
