@@ -99,7 +99,7 @@ func (p *player) take(c agentbound.Call, args agentbound.Value, state map[string
 	if err != nil {
 		return star.Result{}, err
 	}
-	r := newResolver(e, state, tree)
+	r := newResolver(e, state, tree, len(proposed.Patch) > 0)
 	r.parts, r.all = e.program.Kit.Touches(c.Tool)
 	if readOnly && len(proposed.Patch) > 0 {
 		return star.Result{}, errors.New("this tool only reads: its patch must be empty")
@@ -109,9 +109,11 @@ func (p *player) take(c agentbound.Call, args agentbound.Value, state map[string
 			return star.Result{}, fmt.Errorf("operation %d of the patch (%s): %w", i+1, o.asText(), err)
 		}
 	}
-	after, diff, err := e.settle(c.Tool, r.work, state)
-	if err != nil {
-		return star.Result{}, err
+	after, diff := now, agentbound.Diff(nil)
+	if len(proposed.Patch) > 0 {
+		if after, diff, err = e.settle(c.Tool, r.work, state); err != nil {
+			return star.Result{}, err
+		}
 	}
 	if err := r.made.noteDiff(diff); err != nil {
 		return star.Result{}, err

@@ -71,9 +71,13 @@ type resolver struct {
 	past, given, made said // before the call, in its arguments, by its patch
 }
 
-func newResolver(e *emulated, state map[string]any, args any) *resolver {
+// newResolver works on the state, or on a copy of it where a patch will change it.
+func newResolver(e *emulated, state map[string]any, args any, patched bool) *resolver {
+	if patched {
+		state = clone(state).(map[string]any)
+	}
 	r := &resolver{
-		rules: e.rules, shape: e.shape, args: args, work: clone(state).(map[string]any), issued: maps.Clone(e.issued), news: map[string]any{},
+		rules: e.rules, shape: e.shape, args: args, work: state, issued: maps.Clone(e.issued), news: map[string]any{},
 		past: e.said, given: newSaid(e.rules), made: newSaid(e.rules),
 	}
 	r.given.note(args)

@@ -85,6 +85,9 @@ func (s *stored) result(rec agentbound.CallRecord) (star.Result, error) {
 	if len(rec.Observation) > maxShown {
 		return star.Result{}, fmt.Errorf("the observation has %d bytes; at most %d are shown", len(rec.Observation), maxShown)
 	}
+	if len(rec.Diff) == 0 {
+		return star.Result{OK: true, Observation: rec.Observation, After: now}, nil
+	}
 	after, err := star.Apply(now, rec.Diff)
 	if err != nil {
 		return star.Result{}, err
