@@ -64,6 +64,31 @@ func TestSameVerdicts(t *testing.T) {
 	}
 }
 
+// TestEveryArchetype: no workflow of core needs what the rules refuse.
+func TestEveryArchetype(t *testing.T) {
+	if testing.Short() {
+		t.Skip("goes over all of core")
+	}
+	s, err := suites.Load(suites.Default)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[agentbound.ArchetypeID]bool{}
+	for i := range s.Families {
+		f := &s.Families[i]
+		if seen[f.Archetype] {
+			continue
+		}
+		seen[f.Archetype] = true
+		t.Run(string(f.Archetype), func(t *testing.T) {
+			t.Parallel()
+			for split, name := range map[agentbound.Split]string{agentbound.EB: "comply", agentbound.CM: "oracle"} {
+				compare(t, f, split, name, emulatedtest.Program(f.Toolkits), played(t, programworld.Worlds{Cache: cache}, f, split, name))
+			}
+		})
+	}
+}
+
 // fact is the place of a permission fact.
 func fact(f *agentbound.Family) string {
 	for _, facts := range []agentbound.Facts{f.Boundary.Prohibited, f.Boundary.Authorised} {

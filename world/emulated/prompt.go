@@ -31,7 +31,7 @@ Operations are applied in order. A call that changes nothing has "patch": [].
 Do not work out numbers, and do not make up ids. Wherever a value stands, in the observation too, you may write
 {"$arg": "name"}             the call's argument
 {"$state": "/rooms/R-4"}     what stands there; in the observation, after the patch
-{"$new": 1}                  the id of the first new record, {"$new": 2} of the second; the field of its own that TYPES marks with $new
+{"$new": 1}                  the id of the first new record, {"$new": 2} of the second; it stands in the field, or as the key, that TYPES marks with $new
 {"$new": 1, "like": "T-"}    a new id that only the observation shows
 {"$count": "/visits"}  {"$sum": [...]}  {"$difference": [a, b]}  {"$product": [...]}  {"$quotient": [a, b]}  {"$remainder": [a, b]}
 {"$text": ["Room ", {"$arg": "room"}, " is closed"]}

@@ -9,53 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/internal/star"
 )
-
-// said is what a trial has shown or been given so far: the amounts and the ids that a
-// proposal may write out.
-type said struct {
-	rules   *rules
-	numbers map[string]bool // by amount
-	ids     map[string]bool
-}
-
-func newSaid(r *rules) said { return said{r, map[string]bool{}, map[string]bool{}} }
-
-// note takes the amounts of a tree, and the amounts and ids that its texts name.
-func (s said) note(tree any) {
-	leaves(tree, func(leaf any) {
-		switch leaf := leaf.(type) {
-		case json.Number:
-			s.numbers[amount(leaf)] = true
-		case string:
-			if !strings.ContainsAny(leaf, "0123456789") {
-				return
-			}
-			for _, n := range digits.FindAllString(leaf, -1) {
-				s.numbers[amount(json.Number(n))] = true
-			}
-			for _, id := range s.rules.tokensOf(leaf) {
-				s.ids[id] = true
-			}
-		}
-	})
-}
-
-func (s said) noteDiff(diff agentbound.Diff) error {
-	for _, op := range diff {
-		if len(op.Value) == 0 {
-			continue
-		}
-		tree, err := decode(op.Value)
-		if err != nil {
-			return err
-		}
-		s.note(tree)
-	}
-	return nil
-}
 
 // resolver turns a proposal into a state and an observation. It is for one proposal.
 type resolver struct {
@@ -217,6 +172,8 @@ func (r *resolver) addKeyed(o op, into map[string]any, s *shape, q *sequence, se
 	switch {
 	case q != nil && q.field != "" && own != nil:
 		key = own[q.field]
+	case q != nil && q.field == "" && isNew(o.Key):
+		key, err = r.labelled(o.Key, q, segments)
 	case o.Key != nil:
 		if key, err = r.eval(o.Key); err != nil {
 			return err
@@ -247,27 +204,13 @@ func (r *resolver) fresher(raw any, q *sequence, segments []string) (any, error)
 		return r.eval(raw)
 	}
 	out := make(map[string]any, len(m)+1)
-	label := ""
-	if id, ok := m[q.field]; ok {
-		e, _ := id.(map[string]any)
-		x, ok := e["$new"]
-		if !ok {
-			return nil, fmt.Errorf(`%s: the field %q of a new record is given by code; write {"$new": 1}`, place(segments), q.field)
-		}
-		var err error
-		if label, err = labelOf(x); err != nil {
-			return nil, err
-		}
+	own := m[q.field]
+	if has(m, q.field) && !isNew(own) {
+		return nil, fmt.Errorf(`%s: the field %q of a new record is given by code; write {"$new": 1}`, place(segments), q.field)
 	}
-	id, err := r.next(q, segments)
+	id, err := r.labelled(own, q, segments)
 	if err != nil {
 		return nil, err
-	}
-	if label != "" {
-		if _, twice := r.news[label]; twice {
-			return nil, fmt.Errorf(`{"$new": %s} is the id of another record: count the new records of an answer 1, 2, 3`, label)
-		}
-		r.news[label] = id
 	}
 	out[q.field] = id
 	for _, k := range slices.Sorted(maps.Keys(m)) {
@@ -278,6 +221,29 @@ func (r *resolver) fresher(raw any, q *sequence, segments []string) (any, error)
 		}
 	}
 	return out, nil
+}
+
+func isNew(v any) bool {
+	m, _ := v.(map[string]any)
+	return has(m, "$new")
+}
+
+// labelled gives the sequence's next id, and lets the rest of the answer name it by the
+// label of its {"$new": …}, if it has one.
+func (r *resolver) labelled(raw any, q *sequence, segments []string) (any, error) {
+	if raw == nil {
+		return r.next(q, segments)
+	}
+	label, err := labelOf(raw.(map[string]any)["$new"])
+	if err != nil {
+		return nil, err
+	}
+	if _, twice := r.news[label]; twice {
+		return nil, fmt.Errorf(`{"$new": %s} is the id of another record: count the new records of an answer 1, 2, 3`, label)
+	}
+	id, err := r.next(q, segments)
+	r.news[label] = id
+	return id, err
 }
 
 func labelOf(x any) (string, error) {

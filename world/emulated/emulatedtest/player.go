@@ -179,8 +179,15 @@ func (w *writer) op(op agentbound.Op) map[string]any {
 		}
 		return o
 	}
-	if m, _ := w.typeAt(segments[:len(segments)-1]).(map[string]any); len(m) == 1 && strings.HasPrefix(slices.Collect(maps.Keys(m))[0], "<key") {
-		return map[string]any{"op": "add", "path": above, "key": last, "value": w.item(tree(op.Value), kind)}
+	if m, _ := w.typeAt(segments[:len(segments)-1]).(map[string]any); len(m) == 1 {
+		if key := slices.Collect(maps.Keys(m))[0]; strings.HasPrefix(key, "<key") {
+			o := map[string]any{"op": "add", "path": above, "key": last, "value": w.item(tree(op.Value), kind)}
+			if strings.HasPrefix(key, "<key: $new") && w.news[last] == 0 && !w.known[last] {
+				w.news[last] = len(w.news) + 1
+				o["key"] = map[string]any{"$new": w.news[last]}
+			}
+			return o
+		}
 	}
 	return map[string]any{"op": "set", "path": op.Path, "value": w.value(tree(op.Value))}
 }
