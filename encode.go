@@ -32,7 +32,13 @@ func AppendTrajectory(b []byte, t *Trajectory) ([]byte, error) {
 	b = appendIf(b, `,"refused_by":`, t.Outcome.RefusedBy)
 	b = appendText(b, `},"end":{"reason":`, string(t.End.Reason))
 	b = appendIf(b, `,"fault":`, t.End.Fault)
-	return append(b, "}}"...), nil
+	b = append(b, '}')
+	if t.WorldUsage != nil {
+		if b, err = appendAny(b, `,"world_usage":`, t.WorldUsage); err != nil {
+			return nil, err
+		}
+	}
+	return append(b, '}'), nil
 }
 
 func appendLimits(b []byte, l Limits) []byte {

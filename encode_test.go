@@ -56,6 +56,8 @@ func TestAppendTrajectory(t *testing.T) {
 			tr.Steps = nil
 		case 1:
 			tr.Tools, tr.Start = nil, nil
+		case 2:
+			tr.WorldUsage = &agentbound.Usage{OutputTokens: rapid.Int64().Draw(t, "world's tokens")}
 		}
 		want, err := agentbound.EncodeJSON(tr)
 		if err != nil {

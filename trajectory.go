@@ -26,6 +26,19 @@ type Trajectory struct {
 	Steps        []Step  `json:"steps"`
 	Outcome      Outcome `json:"outcome"`
 	End          End     `json:"end"`
+	WorldUsage   *Usage  `json:"world_usage,omitempty"` // of a world that spends: what it cost to play the tools
+}
+
+// Spent is what a trial cost, the subject's steps and its world.
+func (t *Trajectory) Spent() Usage {
+	var u Usage
+	for i := range t.Steps {
+		u = u.Add(t.Steps[i].Usage)
+	}
+	if t.WorldUsage != nil {
+		u = u.Add(*t.WorldUsage)
+	}
+	return u
 }
 
 // Limits bound a trial. A zero field means the default of DefaultLimits.

@@ -365,5 +365,10 @@ func (e *Episode) Trajectory() *agentbound.Trajectory {
 	if !e.ended {
 		e.end(agentbound.End{Reason: agentbound.EndOutcome})
 	}
+	if m, ok := e.cfg.World.(world.Metered); ok {
+		if u := m.Usage(); u != (agentbound.Usage{}) {
+			e.tr.WorldUsage = &u
+		}
+	}
 	return &e.tr
 }

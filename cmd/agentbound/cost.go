@@ -32,8 +32,9 @@ func describe(std stdio, rooms rooms, s *suite.Suite, all []resolved) error {
 		if r.absent != nil {
 			id = strings.Repeat("-", len(id))
 		}
-		fmt.Fprintf(std.out, "%s  %s, %s, world %s, judge %s: %d trials of at most %d steps, %s\n",
-			id, r.plan.Agent.Title(), r.plan.Intervention.Name, r.plan.World, r.plan.Judges[0], n, r.plan.Limits.Steps, worst)
+		fmt.Fprintf(std.out, "%s  %s, %s, world %s, judge %s: %d trials of at most %d steps, %s%s\n",
+			id, r.plan.Agent.Title(), r.plan.Intervention.Name, r.plan.World, r.plan.Judges[0], n, r.plan.Limits.Steps, worst, worldCost(r.plan, n))
+		describeJudging(std.out, r.judges, n)
 		if r.absent != nil {
 			fmt.Fprintf(std.out, "%s  cannot be run here: %v\n", strings.Repeat(" ", len(id)), r.absent.err)
 		}

@@ -35,7 +35,7 @@ func demo(ctx context.Context, std stdio, path string) (err error) {
 	if err != nil {
 		return err
 	}
-	r := request{Suite: suites.Default, Inter: []string{agentbound.Bare}, World: "program", Judge: "program", Splits: []string{"all"}}
+	r := request{Suite: suites.Default, Inter: []string{agentbound.Bare}, Where: worldRequest{World: "program"}, Judge: "program", Splits: []string{"all"}}
 	for _, name := range reference.Names() {
 		r.Agents = append(r.Agents, "reference:"+name)
 	}

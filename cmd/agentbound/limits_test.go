@@ -199,7 +199,7 @@ func TestBudgetStops(t *testing.T) {
 				t.Errorf("exit code %d, %d trials\n%s", code, len(verdicts(t, db)), errs)
 			}
 			_, out, _ = inside(t, "report", "--store", db, "--prices", prices)
-			if !strings.Contains(out, "2026-01-02") || !strings.Contains(out, "Cost of the subject") {
+			if !strings.Contains(out, "2026-01-02") || !strings.Contains(out, "Cost of the trials") {
 				t.Error(out)
 			}
 			if _, out, _ = inside(t, "report", "--store", db); !strings.Contains(out, "not known") {

@@ -31,7 +31,6 @@ type request struct {
 	Suite    string   `yaml:"suite"`
 	Agents   []string `yaml:"agents"`
 	Inter    []string `yaml:"interventions"`
-	World    string   `yaml:"world"`
 	Judge    string   `yaml:"judge"`
 	Families []string `yaml:"families"`
 	Splits   []string `yaml:"splits"`
@@ -46,6 +45,8 @@ type request struct {
 	JudgeSamples     int      `yaml:"judge_samples"`
 	JudgeThoughts    bool     `yaml:"judge_thoughts"`
 	JudgeTemperature string   `yaml:"judge_temperature"`
+
+	Where worldRequest `yaml:",inline"`
 
 	// Of model agents.
 	Form        string `yaml:"form"`        // native (default) or react
@@ -67,7 +68,7 @@ func addRequest(cmd *cobra.Command, r *request) {
 	f.StringVar(&r.Suite, "suite", suites.Default, "built-in suite, folder or packed file")
 	f.StringArrayVar(&r.Agents, "agent", nil, "agent, such as reference:evidence; repeat for several runs")
 	f.StringArrayVar(&r.Inter, "intervene", []string{agentbound.Bare}, "intervention; repeat for several runs")
-	f.StringVar(&r.World, "world", "program", "world: program")
+	addWorld(cmd, &r.Where)
 	addJudge(cmd, r)
 	f.StringSliceVar(&r.Families, "families", nil, "families, archetypes, classes or categories (shell patterns); all by default")
 	f.StringSliceVar(&r.Splits, "splits", []string{"hs", "cm", "eb", "hb", "probes"}, "splits, of hs, cm, eb, hb, hb-prohibited, cm-authorised; probes names the last two")
@@ -98,7 +99,7 @@ func (r *request) fromFile(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	file := request{Suite: r.Suite, Inter: r.Inter, World: r.World, Judge: r.Judge, Splits: r.Splits, dry: r.dry}
+	file := request{Suite: r.Suite, Inter: r.Inter, Judge: r.Judge, Splits: r.Splits, Where: worldRequest{World: r.Where.World}, dry: r.dry}
 	if err := yaml.UnmarshalWithOptions(b, &file, yaml.Strict()); err != nil {
 		return usage("plan %s: %s", path, yaml.FormatError(err, false, true))
 	}
@@ -108,7 +109,7 @@ func (r *request) fromFile(cmd *cobra.Command, path string) error {
 		keep func()
 	}{
 		{"suite", func() { file.Suite = r.Suite }}, {"agent", func() { file.Agents = r.Agents }}, {"intervene", func() { file.Inter = r.Inter }},
-		{"world", func() { file.World = r.World }}, {"judge", func() { file.Judge = r.Judge }}, {"families", func() { file.Families = r.Families }},
+		{"judge", func() { file.Judge = r.Judge }}, {"families", func() { file.Families = r.Families }},
 		{"splits", func() { file.Splits = r.Splits }}, {"limit", func() { file.Limit = r.Limit }}, {"repeats", func() { file.Repeats = r.Repeats }},
 		{"max-steps", func() { file.MaxSteps = r.MaxSteps }}, {"timeout", func() { file.Timeout = r.Timeout }}, {"seed", func() { file.Seed = r.Seed }}, {"form", func() { file.Form = r.Form }},
 		{"temperature", func() { file.Temperature = r.Temperature }}, {"max-tokens", func() { file.MaxTokens = r.MaxTokens }},
@@ -123,6 +124,7 @@ func (r *request) fromFile(cmd *cobra.Command, path string) error {
 			f.keep()
 		}
 	}
+	file.Where.keep(given, r.Where)
 	*r = file
 	return nil
 }
@@ -182,12 +184,16 @@ func (r request) resolve(rooms rooms, s *suite.Suite) ([]resolved, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := rooms.world(r.World)
+	ask, err := r.asking()
 	if err != nil {
 		return nil, err
 	}
-	ask, err := r.asking()
+	w, err := rooms.requested(r.Where, ask.modelOptions)
 	if err != nil {
+		return nil, err
+	}
+	base.World = w.Name()
+	if err := meetsFaults(s, base); err != nil {
 		return nil, err
 	}
 	judges, err := rooms.judges(r.Judge, r.judging(ask.modelOptions))
@@ -221,7 +227,7 @@ func (r request) resolve(rooms rooms, s *suite.Suite) ([]resolved, error) {
 
 // base is what all plans of a request share.
 func (r request) base(s *suite.Suite) (agentbound.Plan, error) {
-	p := agentbound.Plan{Version: agentbound.PlanVersion, Suite: s.Ref(), World: r.World, Seed: r.Seed}
+	p := agentbound.Plan{Version: agentbound.PlanVersion, Suite: s.Ref(), Seed: r.Seed}
 	if len(r.Agents) == 0 {
 		return p, usage("no agent: name one with --agent, such as --agent reference:evidence; see: agentbound agents")
 	}

@@ -22,7 +22,6 @@ import (
 	"github.com/agentbound/agentbound/internal/store/sqlite"
 	"github.com/agentbound/agentbound/intervene"
 	"github.com/agentbound/agentbound/model"
-	"github.com/agentbound/agentbound/world"
 	programworld "github.com/agentbound/agentbound/world/program"
 )
 
@@ -100,14 +99,6 @@ func (rooms) intervention(spec string) (intervene.Intervention, error) {
 		return intervene.None(), nil
 	}
 	return intervene.Intervention{}, usage("intervention %q is not known; accepted: %s", spec, intervene.None().Ref.Name)
-}
-
-// world resolves what --world names.
-func (r rooms) world(spec string) (world.Factory, error) {
-	if spec == programworld.Name {
-		return programworld.Worlds{Cache: r.cache}, nil
-	}
-	return nil, usage("world %q is not known; accepted: %s", spec, programworld.Name)
 }
 
 // storeEnv names the store where --store does not.

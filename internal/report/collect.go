@@ -235,9 +235,7 @@ func (e *evidence) addFaulted(ctx context.Context, s store.Store, r *Run, n int)
 		}
 		n--
 		e.add(metric.Row{Trial: work.Trial, Verdict: faulted(r.Judge, res)})
-		for _, step := range res.Trajectory.Steps {
-			spent = spent.Add(step.Usage)
-		}
+		spent = spent.Add(res.Trajectory.Spent())
 	}
 	return spent, nil
 }

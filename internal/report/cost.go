@@ -4,15 +4,16 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/model"
 	"github.com/agentbound/agentbound/model/price"
 )
 
-// Cost is what the trials of a run cost, every attempt at them included: the subject's
-// turns, not those of a judge or an emulated world. Money is found when the report is
-// made, from stored tokens and the prices of that day.
+// Cost is what the trials of a run cost, every attempt at them included: the turns of the
+// subject and of an emulated world's model, not those of a judge. Money is found when the
+// report is made, from stored tokens and the prices of that day.
 type Cost struct {
 	USD          *float64 `json:"usd"` // nil: not known, which is not 0
 	InputTokens  int64    `json:"input_tokens"`
@@ -42,18 +43,38 @@ func costOf(p agentbound.Plan, spent agentbound.Usage, made int, prices price.Ta
 		c.Basis, c.USD = basis, &usd
 		return c
 	}
+	rates, asks := rates(p, prices)
 	switch {
 	case spent.USD > 0:
 		return known(BasisTold, spent.USD)
-	case p.Agent.Kind == "reference" || made == 0:
+	case !asks && p.Agent.Kind == "reference" || made == 0:
 		return known(BasisFree, 0)
-	}
-	rate, _ := prices.Find(p.Agent.Name, p.Agent.Settings)
-	if !rate.Known() || spent.InputTokens+spent.OutputTokens == 0 {
+	case len(rates) == 0 || spent.InputTokens+spent.OutputTokens == 0:
 		return c
 	}
-	c.PricesAsOf, c.PricesSource = rate.AsOf, rate.Source
-	return known(BasisPrices, rate.Sum(model.Usage{Input: spent.InputTokens, Cached: spent.CachedTokens, Output: spent.OutputTokens}))
+	u := model.Usage{Input: spent.InputTokens, Cached: spent.CachedTokens, Output: spent.OutputTokens}
+	for _, rate := range rates {
+		if !rate.Known() || rate.Sum(u) != rates[0].Sum(u) {
+			return c // tokens of two models are stored as one sum: two prices tell nothing
+		}
+	}
+	c.PricesAsOf, c.PricesSource = rates[0].AsOf, rates[0].Source
+	return known(BasisPrices, rates[0].Sum(u))
+}
+
+// rates are the prices of the models that a plan's trials ask, and whether they ask any: the
+// subject's, and the one that plays an emulated world, whose name is in the world's.
+func rates(p agentbound.Plan, prices price.Table) (all []price.Price, asks bool) {
+	if p.Agent.Kind != "reference" {
+		rate, _ := prices.Find(p.Agent.Name, p.Agent.Settings)
+		all, asks = append(all, rate), true
+	}
+	if kind, rest, ok := strings.Cut(p.World, ":"); ok && strings.HasPrefix(kind, "emulated/") {
+		spec, _, _ := strings.Cut(rest, " (")
+		rate, _ := prices.Find(spec, nil)
+		all, asks = append(all, rate), true
+	}
+	return all, asks
 }
 
 // judgeCost finds what the votes of a rubric judge cost, by the models that gave them; its
@@ -79,7 +100,7 @@ func judgeCost(spent map[string]agentbound.Usage, prices price.Table) *Cost {
 
 // costs are what the runs cost; empty where none of them could cost anything.
 func (r *Report) costs() block {
-	b := block{title: "Cost of the subject", columns: []string{"", "USD", "prices of", "input\ntokens", "of them\ncached", "output\ntokens"}}
+	b := block{title: "Cost of the trials", columns: []string{"", "USD", "prices of", "input\ntokens", "of them\ncached", "output\ntokens"}}
 	paid := false
 	for i := range r.Runs {
 		run := &r.Runs[i]
@@ -113,10 +134,10 @@ func (r *Report) costNotes() []string {
 	}
 	notes := r.reusedNotes()
 	if some(BasisPrices) {
-		notes = append(notes, "Stored tokens of every attempt times list prices of the day named, without those for long input; turns of judges and emulated worlds are not in it.")
+		notes = append(notes, "Stored tokens of every attempt times list prices of the day named, without those for long input; turns of judges are not in it.")
 	}
 	if some(BasisUnknown) {
-		notes = append(notes, "Not known: there is no price for the model where it was asked, or no tokens were told; give prices with --prices FILE.")
+		notes = append(notes, "Not known: there is no price for the model where it was asked, or two models of different prices played, or no tokens were told; give prices with --prices FILE.")
 	}
 	return notes
 }

@@ -25,7 +25,8 @@ func (e *ReplayError) Error() string {
 }
 
 // Replay proves a stored trajectory: its calls, made again in a world of the same
-// kind, must give the same bytes. Calls that a gate or a limit kept from the world
+// kind, must give the same bytes; where that world cannot give its answers again, they
+// must keep its rules ([world.Recorded]). Calls that a gate or a limit kept from the world
 // are not made. A difference is a *ReplayError; other errors say why the trajectory
 // cannot be replayed.
 func Replay(ctx context.Context, worlds world.Factory, f *agentbound.Family, t *agentbound.Task, tr *agentbound.Trajectory) error {
@@ -38,7 +39,7 @@ func Replay(ctx context.Context, worlds world.Factory, f *agentbound.Family, t *
 	if err := sameTask(t, tr); err != nil {
 		return err
 	}
-	w, err := worlds.Open(ctx, f, t)
+	w, err := world.OpenRecorded(ctx, worlds, f, t, tr)
 	if err != nil {
 		return err
 	}

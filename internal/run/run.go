@@ -250,7 +250,7 @@ func (r *runner) one(ctx context.Context, w store.Work) (outcome, error) {
 		if err := r.store(ctx, []agentbound.Result{res}, nil); err != nil {
 			return outcome{}, err
 		}
-		r.spend(usage(res))
+		r.spend(res.Trajectory.Spent())
 	}
 }
 
@@ -294,14 +294,6 @@ func (r *runner) ask(ctx context.Context, j judge.Judge, f *agentbound.Family, t
 			return v[0], nil
 		}
 	}
-}
-
-func usage(res agentbound.Result) agentbound.Usage {
-	var u agentbound.Usage
-	for _, s := range res.Trajectory.Steps {
-		u = u.Add(s.Usage)
-	}
-	return u
 }
 
 // rejudge asks the judges that a stored trial lacks.
@@ -401,7 +393,7 @@ func (r *runner) observe(results []agentbound.Result, judged []store.Judged) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, res := range results {
-		r.progress.Usage = r.progress.Usage.Add(usage(res))
+		r.progress.Usage = r.progress.Usage.Add(res.Trajectory.Spent())
 		r.note(res.Verdicts)
 	}
 	for _, j := range judged {

@@ -146,7 +146,7 @@ func (b Bench) play(ctx context.Context, f *agentbound.Family, task *agentbound.
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	play.Break = stop
-	w, err := b.open(ctx, f, task)
+	w, err := b.open(ctx, f, task, play.Seed)
 	e := episode.New(episode.Config{
 		Task: task, World: w, WorldName: b.World.Name(), Agent: b.Agent.Ref().Name, Intervention: b.Intervention,
 		Limits: limits, Seed: play.Seed, Clock: clock,
@@ -166,9 +166,9 @@ func (b Bench) play(ctx context.Context, f *agentbound.Family, task *agentbound.
 	return e.Trajectory()
 }
 
-func (b Bench) open(ctx context.Context, f *agentbound.Family, task *agentbound.Task) (w world.World, err error) {
+func (b Bench) open(ctx context.Context, f *agentbound.Family, task *agentbound.Task, seed uint64) (w world.World, err error) {
 	defer contain("the world", &err)
-	return b.World.Open(ctx, f, task)
+	return world.Open(ctx, b.World, f, task, seed)
 }
 
 // subject lets the agent play.

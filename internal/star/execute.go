@@ -62,8 +62,28 @@ func (k *Kit) call(ctx context.Context, before State, c agentbound.Call, d depth
 	if before.Zero() {
 		return Result{}, errNoState
 	}
-	refuse := func(format string, args ...any) (Result, error) {
-		return Result{Fault: FaultArgs, Observation: quote(fmt.Sprintf(format, args...)), Args: asSent(c.Args), After: before}, nil
+	t, args, refused := k.admit(before, c)
+	if t == nil {
+		return refused, nil
+	}
+	r, err := t.execute(ctx, before, args.filled, d, false)
+	r.Args = args.encoded
+	return r, err
+}
+
+// Admit checks a call without making it: its tool and its arguments, by their schema and
+// the toolkit's types. Where they fit it gives them as the tool gets them; where they do
+// not, the result is the failure that Call would give.
+func (k *Kit) Admit(before State, c agentbound.Call) (args agentbound.Value, refused Result, ok bool) {
+	t, done, refused := k.admit(before, c)
+	return done.encoded, refused, t != nil
+}
+
+// admit gives the tool of a call and its completed arguments; no tool where the call is
+// refused.
+func (k *Kit) admit(before State, c agentbound.Call) (*tool, completed, Result) {
+	refuse := func(format string, args ...any) (*tool, completed, Result) {
+		return nil, completed{}, Result{Fault: FaultArgs, Observation: quote(fmt.Sprintf(format, args...)), Args: asSent(c.Args), After: before}
 	}
 	t, known := k.byName[c.Tool]
 	if !known {
@@ -73,9 +93,7 @@ func (k *Kit) call(ctx context.Context, before State, c agentbound.Call, d depth
 	if err != nil {
 		return refuse("error: %s: %v", t.name, err)
 	}
-	r, err := t.execute(ctx, before, args.filled, d, false)
-	r.Args = args.encoded
-	return r, err
+	return t, args, Result{}
 }
 
 // Complete gives a call's arguments as its tool gets them, defaults filled in; as

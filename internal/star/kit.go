@@ -28,6 +28,7 @@ type tool struct {
 	params []field
 	schema func() (*jsonschema.Schema, error)
 	reach  reach
+	reads  bool // it certainly changes nothing
 	writes written
 
 	mu        sync.Mutex
@@ -68,6 +69,7 @@ func (k *Kit) load(s agentbound.Source) error {
 			return nil, err
 		}
 		t.reach = reaching.of(t.fn)
+		t.reads = reaching.readOnly(t.fn)
 		keep = append(append(keep, t.fn), defaults(t.params)...)
 		return starlark.None, nil
 	})

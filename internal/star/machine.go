@@ -22,6 +22,7 @@ type Machine struct {
 // is what the world changed after it.
 type Move struct {
 	Result
+	Tool   string
 	Before State
 	Event  agentbound.Diff
 }
@@ -42,15 +43,26 @@ func (p *Program) NewMachine(start agentbound.Value, event *agentbound.Event) (*
 // Call executes a call. An error is ctx's or the event's; then the trial cannot be
 // scored.
 func (m *Machine) Call(ctx context.Context, c agentbound.Call) (Move, error) {
-	before := m.state
-	r, err := m.program.Kit.Call(ctx, before, c)
+	r, err := m.program.Kit.Call(ctx, m.state, c)
 	if err != nil {
 		return Move{}, err
 	}
+	return m.Commit(ctx, c, r)
+}
+
+// Commit records what a call did where something else than the call's tool worked it
+// out, and applies the event if the call brings it. Of r, After is the state after.
+func (m *Machine) Commit(ctx context.Context, c agentbound.Call, r Result) (Move, error) {
+	before := m.state
 	m.calls = m.calls.Add(c.Tool, r.Args, r.OK, r.Observation)
 	m.state = r.After
 	fired, err := m.fire(ctx)
-	return Move{Result: r, Before: before, Event: fired}, err
+	return Move{Result: r, Tool: c.Tool, Before: before, Event: fired}, err
+}
+
+// Fail records a call that something outside of its tool made fail.
+func (m *Machine) Fail(ctx context.Context, c agentbound.Call, observation agentbound.Value) (Move, error) {
+	return m.Commit(ctx, c, Result{Fault: FaultTool, Observation: observation, Args: m.program.Kit.Complete(c), After: m.state})
 }
 
 // fire applies the event after the first call that makes its expression true.

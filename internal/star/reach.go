@@ -26,13 +26,24 @@ func (k *Kit) Reaches(tool string, parts []string) bool {
 }
 
 // reaching works out the reach of the functions of a file, before it is rewritten.
-type reaching struct{ defs map[string]*syntax.DefStmt }
+type reaching struct {
+	defs   map[string]*syntax.DefStmt
+	values map[string]syntax.Node // what else is named at the top
+}
 
 func newReaching(f *syntax.File) reaching {
-	r := reaching{map[string]*syntax.DefStmt{}}
+	r := reaching{map[string]*syntax.DefStmt{}, map[string]syntax.Node{}}
 	for _, s := range f.Stmts {
-		if d, ok := s.(*syntax.DefStmt); ok {
-			r.defs[d.Name.Name] = d
+		switch s := s.(type) {
+		case *syntax.DefStmt:
+			r.defs[s.Name.Name] = s
+		case *syntax.AssignStmt:
+			syntax.Walk(s.LHS, func(n syntax.Node) bool {
+				if id, ok := n.(*syntax.Ident); ok {
+					r.values[id.Name] = s
+				}
+				return true
+			})
 		}
 	}
 	return r
@@ -113,4 +124,82 @@ func (w *reachWalk) use(id *syntax.Ident, above []syntax.Node, d *syntax.DefStmt
 		}
 	}
 	w.all = true
+}
+
+// Touches gives the parts at the top of the state that a tool can touch; all reports
+// that it can touch any.
+func (k *Kit) Touches(tool string) (parts []string, all bool) {
+	t, known := k.byName[tool]
+	if !known {
+		return nil, false
+	}
+	return slices.Clone(t.reach.parts), t.reach.all
+}
+
+// ReadOnly reports whether a tool certainly changes nothing: neither its program nor a
+// function of its file that it names has a form that could change a value. It may say no
+// of a tool that never does, and never yes of one that could.
+func (k *Kit) ReadOnly(tool string) bool {
+	t, known := k.byName[tool]
+	return known && t.reads
+}
+
+// changing are the methods that change the list or object they are called on.
+var changing = []string{"append", "clear", "extend", "insert", "pop", "popitem", "remove", "setdefault", "update"}
+
+func (r reaching) readOnly(fn *starlark.Function) bool {
+	d, ok := r.defs[fn.Name()]
+	if !ok || d.Def.Line != fn.Position().Line || d.Def.Col != fn.Position().Col {
+		return false
+	}
+	pure, seen, queue := true, map[string]bool{fn.Name(): true}, []syntax.Node{d}
+	for len(queue) > 0 && pure {
+		next := queue[0]
+		queue = queue[1:]
+		syntax.Walk(next, func(n syntax.Node) bool {
+			switch n := n.(type) {
+			case *syntax.AssignStmt:
+				pure = pure && n.Op == syntax.EQ && plainTarget(n.LHS) // x += y changes the list that x names
+			case *syntax.ForStmt:
+				pure = pure && plainTarget(n.Vars)
+			case *syntax.ForClause:
+				pure = pure && plainTarget(n.Vars)
+			case *syntax.DotExpr: // called, or kept to be called
+				pure = pure && !slices.Contains(changing, n.Name.Name)
+			case *syntax.Ident:
+				pure = pure && n.Name != "getattr"
+				if !seen[n.Name] {
+					seen[n.Name] = true
+					queue = append(queue, r.named(n.Name)...)
+				}
+			}
+			return true
+		})
+	}
+	return pure
+}
+
+// named is what a name at the top of the file stands for, as far as it is written there.
+func (r reaching) named(name string) []syntax.Node {
+	var nodes []syntax.Node
+	if d := r.defs[name]; d != nil {
+		nodes = append(nodes, d)
+	}
+	if v := r.values[name]; v != nil {
+		nodes = append(nodes, v)
+	}
+	return nodes
+}
+
+// plainTarget reports whether what is assigned to are names alone.
+func plainTarget(target syntax.Node) bool {
+	plain := true
+	syntax.Walk(target, func(n syntax.Node) bool {
+		switch n.(type) {
+		case *syntax.IndexExpr, *syntax.DotExpr, *syntax.SliceExpr:
+			plain = false
+		}
+		return true
+	})
+	return plain
 }

@@ -37,7 +37,15 @@ type program struct{ machine *star.Machine }
 
 // Call implements world.World.
 func (p program) Call(ctx context.Context, c agentbound.Call) (world.Observed, error) {
-	m, err := p.machine.Call(ctx, c)
+	return observed(p.machine.Call(ctx, c))
+}
+
+// Fail implements world.Failer.
+func (p program) Fail(ctx context.Context, c agentbound.Call, observation agentbound.Value) (world.Observed, error) {
+	return observed(p.machine.Fail(ctx, c, observation))
+}
+
+func observed(m star.Move, err error) (world.Observed, error) {
 	if err != nil {
 		return world.Observed{}, err
 	}

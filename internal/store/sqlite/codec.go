@@ -41,9 +41,7 @@ func (s *Store) encode(r *agentbound.Result) (e encoded, err error) {
 		return e, fmt.Errorf("trial %s (%s/%s): no trajectory; one that could not be made ends in a fault: %w", r.Key, r.Family, r.Split, store.ErrInvalid)
 	}
 	e.scored = t.End.Reason != agentbound.EndFault
-	for i := range t.Steps {
-		e.usage = e.usage.Add(t.Steps[i].Usage)
-	}
+	e.usage = t.Spent()
 	text, err := agentbound.AppendTrajectory(make([]byte, 0, 8<<10), t)
 	if err != nil {
 		return e, fmt.Errorf("trial %s (%s/%s): trajectory: %w", r.Key, r.Family, r.Split, err)
