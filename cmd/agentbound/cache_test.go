@@ -51,8 +51,8 @@ func TestCachedRun(t *testing.T) {
 	}
 	for name, reused := range map[string]bool{"first.db": false, "second.db": true} {
 		cost := costOf(t, at(name))
-		if cost["input_tokens"] == 0 || (cost["reused_tokens"] == cost["input_tokens"]+cost["output_tokens"]) != reused {
-			t.Errorf("%s: cost %v", name, cost)
+		if cost.Input == 0 || (cost.Reused == cost.Input+cost.Output) != reused {
+			t.Errorf("%s: cost %+v", name, cost)
 		}
 		out, err := exec.Command(program(t), "report", "--store", at(name)).Output()
 		if err != nil || strings.Contains(string(out), "tokens were answered from a response cache") != reused {
@@ -75,14 +75,20 @@ func thoughts(row string) string {
 	return text
 }
 
-func costOf(t *testing.T, db string) map[string]float64 {
+type tokens struct {
+	Input  int64 `json:"input_tokens"`
+	Output int64 `json:"output_tokens"`
+	Reused int64 `json:"reused_tokens"`
+}
+
+func costOf(t *testing.T, db string) tokens {
 	t.Helper()
 	out, err := exec.Command(program(t), "report", "--store", db, "--format", "json").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var r struct {
-		Runs []struct{ Cost map[string]float64 }
+		Runs []struct{ Cost tokens }
 	}
 	if err := json.Unmarshal(out, &r); err != nil {
 		t.Fatal(err)

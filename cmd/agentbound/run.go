@@ -52,11 +52,15 @@ it was finished, the exit code is 1, and the same command goes on from there.`,
 			if err != nil {
 				return err
 			}
+			rooms.keep = kept
 			limit, err := r.runTime()
 			if err != nil {
 				return err
 			}
 			all, err := r.resolve(rooms, s)
+			if err == nil {
+				err = kept.admits(all)
+			}
 			if err != nil {
 				return err
 			}
