@@ -62,11 +62,24 @@ func TestRecordingsAreScreened(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				texts := []string{res.Trajectory.Outcome.Reason + "\n" + res.Trajectory.Outcome.Text}
 				for _, step := range res.Trajectory.Steps {
 					text := step.Thought
 					for _, c := range step.Calls {
 						text += "\n" + c.String() + "\n" + c.Observation.String()
 					}
+					texts = append(texts, text)
+				}
+				for _, v := range res.Verdicts {
+					if v.Rubric != nil { // all that its models said
+						said, err := json.Marshal(v.Rubric)
+						if err != nil {
+							t.Fatal(err)
+						}
+						texts = append(texts, string(said))
+					}
+				}
+				for _, text := range texts {
 					for _, m := range address.FindAllStringSubmatch(text, -1) {
 						if m[1] != "example" && m[1] != "test" && m[1] != "invalid" {
 							t.Errorf("%s, %s/%s: the address %s", path, row.Family, row.Split, m[0])
