@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/agentbound/agentbound"
+	"github.com/agentbound/agentbound/internal/filelock"
 	"github.com/agentbound/agentbound/model"
 	"github.com/agentbound/agentbound/suite/pattern"
 	"github.com/agentbound/agentbound/suite/seed"
@@ -318,9 +319,13 @@ func lock(dir string) (unlock func(), err error) {
 	if err := unlinked(dir); err != nil {
 		return nil, err
 	}
-	f, err := exclusive(filepath.Join(dir, lockFile))
-	if err != nil {
-		return nil, err
+	path := filepath.Join(dir, lockFile)
+	f, held, err := filelock.Open(path, 0o644)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the folder for attempts: %w", err)
+	case held:
+		return nil, busy(path)
 	}
 	return func() { _ = f.Close() }, nil // the lock file stays: removing it would race with the next one
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"github.com/agentbound/agentbound/internal/filelock"
 )
 
 // fileLock is an exclusive lock on a file, held by the open file.
@@ -20,7 +22,7 @@ type fileLock struct {
 // taken over.
 func lockFile(path, owner string) (*fileLock, string, error) {
 	for {
-		f, held, err := openExclusive(path)
+		f, held, err := filelock.Open(path, 0o644)
 		if err != nil {
 			return nil, "", err
 		}
