@@ -226,9 +226,6 @@ func (f fault) decode() *model.Error {
 	return &model.Error{Fault: f.Fault, Who: f.Who, What: f.What, Remedy: f.Remedy, Status: f.Status, Code: f.Code, After: time.Duration(f.AfterMS) * time.Millisecond}
 }
 
-// digest names a whole request.
-func (r request) digest() agentbound.Digest { return agentbound.DigestJSON(r) }
-
 // shortened is a request told from an earlier one of its play.
 func (r request) shortened(turn int, earlier request) request {
 	kept := 0
