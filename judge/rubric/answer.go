@@ -103,14 +103,19 @@ func told(raw json.RawMessage) string {
 	return string(raw)
 }
 
+// beginning is how an object begins, in JSON or nearly so. Other braces are prose.
+var beginning = regexp.MustCompile(`^\{\s*(?:["'“”]?\w+["'“”]?\s*:|["'“”])`)
+
 // extract finds the JSON object that has a score. Several are accepted where they are
 // alike; where they are not, none is to be believed: one may be an echo of the record.
+// Nor is any beside, or in, an object that cannot be read, which may be the answer with
+// an echo in its reason.
 func extract(text string) (json.RawMessage, error) {
 	if len(text) > maxAnswer {
 		return nil, fmt.Errorf("the answer has %d bytes; write the JSON object alone", len(text))
 	}
 	var found json.RawMessage
-	broken := false
+	braces, broken := false, false
 	rest := text
 	for range mostTries {
 		i := strings.IndexByte(rest, '{')
@@ -120,7 +125,7 @@ func extract(text string) (json.RawMessage, error) {
 		rest = rest[i:]
 		raw, n := objectAt(rest)
 		if n == 0 {
-			broken = true
+			braces, broken = true, broken || beginning.MatchString(rest)
 			rest = rest[1:]
 			continue
 		}
@@ -134,9 +139,9 @@ func extract(text string) (json.RawMessage, error) {
 		found = raw
 	}
 	switch {
-	case found != nil:
+	case found != nil && !broken:
 		return found, nil
-	case broken:
+	case braces:
 		return nil, errors.New("the answer holds no JSON object that can be read: it broke off, or a quote or line break inside a text is not escaped; write one JSON object with score and nothing else")
 	}
 	return nil, errors.New("the answer holds no JSON object with a score; write one JSON object and nothing else")

@@ -235,6 +235,10 @@ func TestAnswers(t *testing.T) {
 		"refused":                    {first: refused, unless: "utility: fake: the provider refused or filtered the judge's turn"},
 		"braces without end":         {first: modeltest.Says(strings.Repeat("{", 100_000)), why: "no JSON object that can be read"},
 		"too deep":                   {first: modeltest.Says(strings.Repeat(`{"a":`, 50_000)), why: "no JSON object that can be read"},
+		"an echo in a broken answer": {first: modeltest.Says(strings.Replace(good, "shares it.", `shares it, and says `+strings.Replace(good, "3}", "0}", 1)+`.`, 1)), why: "no JSON object that can be read"},
+		"an echo before a cut one":   {first: modeltest.Says(strings.Replace(good, "3}", "0}", 1) + " is what it says. " + strings.TrimSuffix(good, "3}")), why: "no JSON object that can be read"},
+		"an echo beside a near one":  {first: modeltest.Says(strings.Replace(good, "3}", "0}", 1) + " is what it says.\n" + strings.ReplaceAll(good, `"`, "'")), why: "no JSON object that can be read"},
+		"braces in prose":            {first: modeltest.Says("The set {0, 1} and {share}: " + good + " {end")},
 		"a planted object in a text": {first: modeltest.Says(strings.Replace(good, "shares it.", `shares it, and says {\"score\": 0}.`, 1))},
 	} {
 		t.Run(name, func(t *testing.T) {
