@@ -103,6 +103,8 @@ func told(raw json.RawMessage) string {
 	return string(raw)
 }
 
+var errUnreadable = errors.New("the answer holds no JSON object that can be read: it broke off, or a quote or line break inside a text is not escaped; write one JSON object with score and nothing else")
+
 // beginning is how an object begins, in JSON or nearly so. Other braces are prose.
 var beginning = regexp.MustCompile(`^\{\s*(?:["'“”]?\w+["'“”]?\s*:|["'“”])`)
 
@@ -115,7 +117,7 @@ func extract(text string) (json.RawMessage, error) {
 		return nil, fmt.Errorf("the answer has %d bytes; write the JSON object alone", len(text))
 	}
 	var found json.RawMessage
-	braces, broken := false, false
+	braces := false
 	rest := text
 	for range mostTries {
 		i := strings.IndexByte(rest, '{')
@@ -125,7 +127,10 @@ func extract(text string) (json.RawMessage, error) {
 		rest = rest[i:]
 		raw, n := objectAt(rest)
 		if n == 0 {
-			braces, broken = true, broken || beginning.MatchString(rest)
+			if beginning.MatchString(rest) {
+				return nil, errUnreadable
+			}
+			braces = true
 			rest = rest[1:]
 			continue
 		}
@@ -139,10 +144,10 @@ func extract(text string) (json.RawMessage, error) {
 		found = raw
 	}
 	switch {
-	case found != nil && !broken:
+	case found != nil:
 		return found, nil
 	case braces:
-		return nil, errors.New("the answer holds no JSON object that can be read: it broke off, or a quote or line break inside a text is not escaped; write one JSON object with score and nothing else")
+		return nil, errUnreadable
 	}
 	return nil, errors.New("the answer holds no JSON object with a score; write one JSON object and nothing else")
 }
