@@ -119,10 +119,13 @@ func extract(text string) (json.RawMessage, error) {
 	var found json.RawMessage
 	braces := false
 	rest := text
-	for range mostTries {
+	for try := 0; ; try++ {
 		i := strings.IndexByte(rest, '{')
 		if i < 0 {
 			break
+		}
+		if try == mostTries { // what was not looked at could be the answer
+			return nil, errUnreadable
 		}
 		rest = rest[i:]
 		raw, n := objectAt(rest)
