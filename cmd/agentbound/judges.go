@@ -144,7 +144,7 @@ func tellAwaited(w io.Writer, judges []judge.Judge) {
 	for _, m := range judgeModels(judges) {
 		if f, ok := m.(*file.Model); ok {
 			if n, into := f.Awaited(); n > 0 {
-				fmt.Fprintf(w, "%d questions have no answer yet: answers go to %s, named as the question\n", n, plainLine(into))
+				fmt.Fprintf(w, "%s no answer yet: answers go to %s, named as the question\n", counted(n, "question has", "questions have"), plainLine(into))
 			}
 		}
 	}
