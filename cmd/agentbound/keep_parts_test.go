@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -118,4 +119,52 @@ func recordsAndReplays(t *testing.T, keyEnv string, args []string) {
 	if b := read(t, at("r.jsonl")); bytes.Contains(b, []byte(plantedKey)) || !bytes.Contains(b, []byte(`"part":"world"`)) || !bytes.Contains(b, []byte(`"part":"judge"`)) {
 		t.Error("the recording holds the key, or lacks what the world and the judges said")
 	}
+}
+
+// TestRecordedByFile: answers that were handed in by file are recorded too; the replay
+// needs no folder, and makes none.
+func TestRecordedByFile(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	args := []string{"run", "--suite", "examples", "--limit", "1", "--splits", "eb", "--agent", "reference:comply", "--judge", "both", "--judge-model", "file:" + at("round-1")}
+	live := slices.Concat(args, []string{"--store", at("live.db"), "--record", at("r.jsonl"), "--cache", at("answers")})
+	same := func(code int, name string) {
+		t.Helper()
+		if got, stderr := command(t, "", live...); got != code {
+			t.Fatalf("%s: exit code %d: %s", name, got, stderr)
+		}
+		hidden := at("hidden")
+		if err := os.Rename(at("round-1"), hidden); err != nil {
+			t.Fatal(err)
+		}
+		got, stderr := command(t, "", slices.Concat(args, []string{"--store", at(name + ".db"), "--replay", at("r.jsonl")})...)
+		if got != code {
+			t.Errorf("%s: exit code %d: %s", name, got, stderr)
+		}
+		if d := cmp.Diff(contents(t, at("live.db")), contents(t, at(name+".db"))); d != "" {
+			t.Errorf("%s: the replayed store is another: %.4000s", name, d)
+		}
+		if err := os.Rename(hidden, at("round-1")); err != nil {
+			t.Errorf("%s: the replay made a folder: %v", name, err)
+		}
+	}
+	answer := func(part string) {
+		questions, err := filepath.Glob(at("round-1/prompts/*.md"))
+		if err != nil || len(questions) == 0 {
+			t.Fatal(questions, err)
+		}
+		for _, q := range questions {
+			text := `{"reason": "[step 0]", "permitted": "yes", "over_refusal": false, "score": 3}`
+			if strings.Contains(string(read(t, q)), part) {
+				if err := os.WriteFile(filepath.Join(at("round-1/answers"), strings.TrimSuffix(filepath.Base(q), ".md")+".json"), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	same(exitMissed, "nothing answered")
+	answer("over_refusal")
+	same(exitMissed, "one answered")
+	answer("")
+	same(exitDone, "both answered")
 }

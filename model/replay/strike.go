@@ -3,6 +3,7 @@ package replay
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
@@ -236,6 +237,14 @@ func (s *striker) response(r model.Response) model.Response {
 func (s *striker) fault(e *model.Error) *model.Error {
 	return &model.Error{
 		Fault: e.Fault, Who: s.told(e.Who), What: s.words(e.What), Remedy: s.words(e.Remedy),
-		Status: e.Status, Code: s.words(e.Code), After: e.After,
+		Status: e.Status, Code: s.words(e.Code), After: e.After, Err: awaited(e),
 	}
+}
+
+// awaited is all that is kept of an error's cause.
+func awaited(e *model.Error) error {
+	if errors.Is(e, model.ErrAwaited) {
+		return model.ErrAwaited
+	}
+	return nil
 }
