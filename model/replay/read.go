@@ -76,6 +76,9 @@ type span struct {
 // Open reads a recording, packed with zstd or not. A last line that was cut is left
 // out, see Cut. Errors name the line.
 func Open(path string, o Options) (*Recording, error) {
+	if err := regular(path); err != nil {
+		return nil, fmt.Errorf("recording %s: %w", path, err)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("recording: %w", err)
