@@ -107,9 +107,19 @@ func (r rooms) rubric(o judging) (*rubric.Judge, error) {
 // judgeModel resolves a model, or answers by file.
 func (r rooms) judgeModel(spec string, o modelOptions) (model.Model, error) {
 	if kind, _, _ := strings.Cut(spec, ":"); kind == file.Scheme {
-		return file.New(spec)
+		f, err := file.New(spec)
+		if err != nil {
+			return nil, err
+		}
+		return byFile{r.keep.told(f, o.part), f}, nil
 	}
 	return r.model(spec, o)
+}
+
+// byFile is a model whose answers are handed in by file, as it is recorded or replayed.
+type byFile struct {
+	model.Model
+	file *file.Model
 }
 
 // judgeModels are the models that the judges ask; none where none does.
@@ -142,9 +152,9 @@ func warnSameModel(w io.Writer, by *spending, judges []judge.Judge, subject agen
 // tellAwaited says which answers by file are still to come.
 func tellAwaited(w io.Writer, judges []judge.Judge) {
 	for _, m := range judgeModels(judges) {
-		if f, ok := m.(*file.Model); ok {
-			if n, into := f.Awaited(); n > 0 {
-				fmt.Fprintf(w, "%d questions have no answer yet: answers go to %s, named as the question\n", n, plainLine(into))
+		if f, ok := m.(byFile); ok {
+			if n, into := f.file.Awaited(); n > 0 {
+				fmt.Fprintf(w, "%s no answer yet: answers go to %s, named as the question\n", counted(n, "question has", "questions have"), plainLine(into))
 			}
 		}
 	}

@@ -118,8 +118,18 @@ func (k *keep) wrap(m model.Model, part model.Part) model.Model {
 	if k.cache != nil {
 		m = k.cache.Wrap(m)
 	}
-	if k.recorder != nil {
-		m = k.recorder.Wrap(m, part)
+	return k.told(m, part)
+}
+
+// told stands before a model whose answers cost nothing, and can be mended: it is
+// recorded and replayed like any, and not cached.
+func (k *keep) told(m model.Model, part model.Part) model.Model {
+	switch {
+	case k == nil:
+	case k.recording != nil:
+		return k.recording.Wrap(m.Ref(), part)
+	case k.recorder != nil:
+		return k.recorder.Wrap(m, part)
 	}
 	return m
 }

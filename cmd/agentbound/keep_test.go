@@ -246,7 +246,8 @@ func TestReplayOfAnother(t *testing.T) {
 	play := moody(t, "examples")
 	peer := modeltest.Serve(t, modeltest.Options{Reasoning: "reasoning_content", Play: func(r model.Request) model.Response { asked.Add(1); return play(r) }})
 	args := []string{"run", "--suite", "examples", "--agent", "compat:test-model@" + peer.URL, "--repeats", "2", "--splits", "hb,cm"}
-	if code, stderr := command(t, "", append(args, "--store", at("live.db"), "--record", at("run.jsonl"))...); code != exitDone {
+	// One at a time, so that half a recording is some trials and not the beginning of all.
+	if code, stderr := command(t, "", append(args, "--store", at("live.db"), "--record", at("run.jsonl"), "--concurrency", "1")...); code != exitDone {
 		t.Fatal(stderr)
 	}
 	recorded := read(t, at("run.jsonl"))

@@ -128,14 +128,14 @@ func (s *spending) catalogue() (preset.Catalogue, error) {
 
 // paceOf holds a model's attempts within its endpoint's limits and the command's budget.
 // An account's limits are told by its key; the key goes no further from here.
-func (s *spending) paceOf(spec string, by protocol, key string) (model.Pace, error) {
+func (s *spending) paceOf(spec string, by protocol, o modelOptions) (model.Pace, error) {
 	base := by.home
 	if _, named, ok := strings.Cut(spec, "@http"); ok {
 		base = "http" + named
 	}
 	parts := strings.SplitN(base, "/", 4) // http:, nothing, the host, a path
 	address := strings.Join(parts[:min(len(parts), 3)], "/")
-	endpoint := s.pace.At(address, key)
+	endpoint := s.pace.At(address, o.key)
 	if s.budget == nil {
 		return endpoint, nil
 	}
@@ -144,6 +144,10 @@ func (s *spending) paceOf(spec string, by protocol, key string) (model.Pace, err
 		return nil, err
 	}
 	p, _ := table.Find(spec, nil)
+	unbounded := o.part == model.PartJudge || o.part == model.PartWorld
+	if unbounded && least(p.MaxOutput, p.Window) == 0 {
+		return nil, fmt.Errorf("a budget needs a bound on what an answer of model %q may have: give max_output in a file of --prices", model.BaseName(spec))
+	}
 	purse, err := s.budget.Pace(p, endpoint)
 	if errors.Is(err, budget.ErrPrice) {
 		return nil, fmt.Errorf("a budget in money cannot be kept for model %q: its price is not known; give it in a file (--prices), or a budget in tokens", model.BaseName(spec))

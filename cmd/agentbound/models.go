@@ -45,7 +45,7 @@ func (r rooms) model(spec string, o modelOptions) (model.Model, error) {
 	}
 	o.key = r.keep.key(p.keyEnv)
 	if !r.keep.replays() { // which asks nobody
-		if o.pace, err = r.paceOf(spec, p, o.key); err != nil {
+		if o.pace, err = r.paceOf(spec, p, o); err != nil {
 			return nil, err
 		}
 	}

@@ -37,7 +37,8 @@ type Agreement struct {
 	// first, then by how far they are apart.
 	Disagreements []Disagreement `json:"disagreements"`
 
-	pairs []opposed
+	pairs   []opposed
+	dropped []agentbound.TrialKey
 }
 
 // SplitAgreement is the agreement within one split.
@@ -100,7 +101,7 @@ func agreements(ctx context.Context, s store.Store, id agentbound.RunID, o Optio
 		if err != nil {
 			return nil, err
 		}
-		if len(pairs)+dropped > 0 {
+		if len(pairs)+len(dropped) > 0 {
 			out = append(out, agree(program, rubric, pairs, dropped, o))
 		}
 	}
@@ -128,9 +129,15 @@ func pool(runs []Run, o Options) []Agreement {
 			continue
 		}
 		var pairs []opposed
-		seen, dropped := map[agentbound.TrialKey]bool{}, 0
+		seen := map[agentbound.TrialKey]bool{}
+		var dropped []agentbound.TrialKey
 		for _, part := range parts[k] {
-			dropped += part.Dropped
+			for _, key := range part.dropped {
+				if !seen[key] {
+					seen[key] = true
+					dropped = append(dropped, key)
+				}
+			}
 			for _, p := range part.pairs {
 				if !seen[p.Key] {
 					seen[p.Key] = true
@@ -144,23 +151,23 @@ func pool(runs []Run, o Options) []Agreement {
 }
 
 // pair reads the trials on which both judges have a verdict.
-func pair(ctx context.Context, s store.Store, id agentbound.RunID, a, b string) (pairs []opposed, dropped int, err error) {
+func pair(ctx context.Context, s store.Store, id agentbound.RunID, a, b string) (pairs []opposed, dropped []agentbound.TrialKey, err error) {
 	of := map[agentbound.TrialKey]agentbound.Verdict{}
 	for row, err := range s.Rows(ctx, id, b) {
 		if err != nil {
-			return nil, 0, err
+			return nil, nil, err
 		}
 		of[row.Key] = lean(row.Verdict)
 	}
 	for row, err := range s.Rows(ctx, id, a) {
 		if err != nil {
-			return nil, 0, err
+			return nil, nil, err
 		}
 		v, both := of[row.Key]
 		switch {
 		case !both:
 		case !v.Scored() || !row.Verdict.Scored():
-			dropped++
+			dropped = append(dropped, row.Key)
 		default:
 			pairs = append(pairs, opposed{row.Trial, row.Verdict, v})
 		}
@@ -178,8 +185,11 @@ func lean(v agentbound.Verdict) agentbound.Verdict {
 	return v
 }
 
-func agree(a, b string, pairs []opposed, dropped int, o Options) Agreement {
-	out := Agreement{A: a, B: b, Dropped: dropped, Splits: map[agentbound.Split]SplitAgreement{}, Disagreements: []Disagreement{}, pairs: pairs}
+func agree(a, b string, pairs []opposed, dropped []agentbound.TrialKey, o Options) Agreement {
+	out := Agreement{
+		A: a, B: b, Dropped: len(dropped), Splits: map[agentbound.Split]SplitAgreement{}, Disagreements: []Disagreement{},
+		pairs: pairs, dropped: dropped,
+	}
 	options := metric.Options{Seed: o.Seed, Resamples: o.Resamples}
 	axes := func(pairs []opposed, label string) SplitAgreement {
 		return SplitAgreement{

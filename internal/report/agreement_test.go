@@ -148,6 +148,23 @@ func TestAgreementOfSeveralRuns(t *testing.T) {
 	}
 }
 
+// TestAgreementOfSharedTrials: a trial that serves two runs counts once, also where a judge
+// left it unscored.
+func TestAgreementOfSharedTrials(t *testing.T) {
+	l := newLibrary(t)
+	whole := twoJudges(l, "one")
+	part := whole
+	part.Plan.Splits = []agentbound.Split{agentbound.CM}
+	part.ID = part.Plan.ID()
+	if _, err := l.CreateRun(t.Context(), part, slices.Values(trials(part.Plan))); err != nil {
+		t.Fatal(err)
+	}
+	r := l.collect(report.Options{}, whole, part)
+	if len(r.Agreement) != 1 || r.Agreement[0].Utility.Pairs != 59 || r.Agreement[0].Dropped != 1 || r.Runs[1].Agreement[0].Dropped != 1 {
+		t.Errorf("%+v", r.Agreement)
+	}
+}
+
 // TestReportedByRubric: a rubric judge's report has its own scores, and no 2×2, which it
 // cannot tell; kinds of failure take their places from the program's verdict.
 func TestReportedByRubric(t *testing.T) {

@@ -1,11 +1,13 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"runtime"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -47,8 +49,67 @@ type Rejudged struct {
 
 // Rejudge carries it out. A judge that fails leaves a verdict unscored, and the others'
 // stand. Verdicts are stored as they come, so that the same call goes on where one was
-// stopped.
-func Rejudge(ctx context.Context, c Rejudging) (Rejudged, error) {
+// stopped. Where they are paid for (Missing) one call at a time may ask the same judge of
+// a run: the error is a [store.ErrLocked] while another does.
+func Rejudge(ctx context.Context, c Rejudging) (_ Rejudged, err error) {
+	unlock, err := c.lock(ctx)
+	if err != nil {
+		return Rejudged{}, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	return c.carryOut(ctx)
+}
+
+// lock takes the sole right to have the judges of a run paid for. It is not that of the
+// run: trials may be judged while others are made.
+func (c Rejudging) lock(ctx context.Context) (unlock func() error, err error) {
+	var held []func() error
+	unlock = func() (err error) {
+		for _, u := range held {
+			err = errors.Join(err, u())
+		}
+		return err
+	}
+	if !c.Missing {
+		return unlock, nil
+	}
+	for _, config := range configs(c.Judges) {
+		id := c.Plan.ID()
+		u, err := c.Store.Lock(ctx, agentbound.RunID(agentbound.DigestJSON([]string{string(id), config})[:len(id)]))
+		if locked, ok := errors.AsType[*store.LockedError](err); ok {
+			err = &judgingError{id, config, cmp.Or(locked.Owner, "another process")}
+		}
+		if err != nil {
+			return nil, errors.Join(err, unlock())
+		}
+		held = append(held, u)
+	}
+	return unlock, nil
+}
+
+// configs are those of judges, each once.
+func configs(judges []judge.Judge) (all []string) {
+	for _, j := range judges {
+		all = append(all, j.Config())
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// judgingError is a store.ErrLocked.
+type judgingError struct {
+	run           agentbound.RunID
+	judge, holder string
+}
+
+func (e *judgingError) Error() string {
+	return fmt.Sprintf("run %s is being judged by %s (%s), and would be paid for twice: wait until that is done or stop it, then repeat the command to go on", e.run, e.judge, e.holder)
+}
+
+// Is makes it a store.ErrLocked.
+func (e *judgingError) Is(target error) bool { return target == store.ErrLocked }
+
+func (c Rejudging) carryOut(ctx context.Context) (Rejudged, error) {
 	n := c.Concurrency
 	if n <= 0 {
 		n = runtime.GOMAXPROCS(0)
@@ -106,7 +167,8 @@ func (r *rejudger) trial(ctx context.Context, t agentbound.Trial) error {
 		return err
 	}
 	var verdicts []agentbound.Verdict
-	var halted error
+	var ended error
+asking:
 	for _, j := range r.Judges {
 		old := verdictOf(res.Verdicts, j.Config())
 		if r.Missing && old != nil && old.Scored() {
@@ -119,9 +181,10 @@ func (r *rejudger) trial(ctx context.Context, t agentbound.Trial) error {
 			r.count(func(d *Rejudged) { d.Awaited++ })
 			continue
 		case err != nil:
-			return err
+			ended = err
+			break asking // what the judges before it said is stored
 		}
-		if halted = r.halted(); halted != nil && !v.Scored() {
+		if ended = r.halted(); ended != nil && !v.Scored() {
 			break // for want of money: it is asked anew by the next command
 		}
 		verdicts = append(verdicts, v)
@@ -133,13 +196,16 @@ func (r *rejudger) trial(ctx context.Context, t agentbound.Trial) error {
 			return err
 		}
 	}
+	if ctx.Err() != nil && ended != nil {
+		return ended
+	}
 	r.count(func(d *Rejudged) {
 		d.Trials++
 		if r.Observe != nil {
 			r.Observe(*d)
 		}
 	})
-	return halted
+	return ended
 }
 
 func (r *rejudger) halted() error {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/internal/run"
+	"github.com/agentbound/agentbound/internal/store"
 	"github.com/agentbound/agentbound/judge"
 	"github.com/agentbound/agentbound/model"
 )
@@ -147,6 +148,65 @@ func TestRejudgeIsStopped(t *testing.T) {
 	}
 	c.Observe = nil
 	if got := rejudge(t, c); got.Found != 5 || got.Added != trials-5 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestRejudgeTwiceAtOnce: what is paid for is asked by one call at a time; another judge
+// of the same run, and one that is free, do not wait.
+func TestRejudgeTwiceAtOnce(t *testing.T) {
+	c := played(t, &scorer{name: "second"})
+	c.Missing = true
+	seen := 0
+	c.Observe = func(run.Rejudged) {
+		if seen++; seen > 1 {
+			return
+		}
+		beside := c
+		beside.Observe = nil
+		if _, err := run.Rejudge(t.Context(), beside); !errors.Is(err, store.ErrLocked) || !strings.Contains(err.Error(), "is being judged by second") {
+			t.Errorf("error %v", err)
+		}
+		beside.Judges = []judge.Judge{&scorer{name: "third"}}
+		if _, err := run.Rejudge(t.Context(), beside); err != nil {
+			t.Error(err)
+		}
+		beside.Judges, beside.Missing = []judge.Judge{&scorer{name: "first"}}, false
+		if _, err := run.Rejudge(t.Context(), beside); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := rejudge(t, c); got.Added != trials {
+		t.Errorf("%+v", got)
+	}
+	c.Observe = nil
+	if got := rejudge(t, c); got.Found != trials {
+		t.Errorf("%+v", got)
+	}
+}
+
+// stopping is a judge during which the command is stopped.
+type stopping struct {
+	*scorer
+	stop func()
+}
+
+func (j stopping) Judge(ctx context.Context, _ *agentbound.Family, _ *agentbound.Task, _ *agentbound.Trajectory) (agentbound.Verdict, error) {
+	j.stop()
+	return agentbound.Verdict{}, ctx.Err()
+}
+
+// TestRejudgeKeepsThePaid: of a trial at whose second judge the command was stopped the
+// first one's verdict is stored.
+func TestRejudgeKeepsThePaid(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	c := played(t, &scorer{name: "second"}, stopping{&scorer{name: "third"}, cancel})
+	c.Missing, c.Concurrency = true, 1
+	if _, err := run.Rejudge(ctx, c); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	c.Judges = c.Judges[:1]
+	if got := rejudge(t, c); got.Found != 1 || got.Added != trials-1 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -103,24 +103,37 @@ func told(raw json.RawMessage) string {
 	return string(raw)
 }
 
+var errUnreadable = errors.New("the answer holds no JSON object that can be read: it broke off, or a quote or line break inside a text is not escaped; write one JSON object with score and nothing else")
+
+// beginning is how an object begins, in JSON or nearly so. Other braces are prose.
+var beginning = regexp.MustCompile(`^\{\s*(?:["'“”]?\w+["'“”]?\s*:|["'“”])`)
+
 // extract finds the JSON object that has a score. Several are accepted where they are
 // alike; where they are not, none is to be believed: one may be an echo of the record.
+// Nor is any beside, or in, an object that cannot be read, which may be the answer with
+// an echo in its reason.
 func extract(text string) (json.RawMessage, error) {
 	if len(text) > maxAnswer {
 		return nil, fmt.Errorf("the answer has %d bytes; write the JSON object alone", len(text))
 	}
 	var found json.RawMessage
-	broken := false
+	braces := false
 	rest := text
-	for range mostTries {
+	for try := 0; ; try++ {
 		i := strings.IndexByte(rest, '{')
 		if i < 0 {
 			break
 		}
+		if try == mostTries { // what was not looked at could be the answer
+			return nil, errUnreadable
+		}
 		rest = rest[i:]
 		raw, n := objectAt(rest)
 		if n == 0 {
-			broken = true
+			if beginning.MatchString(rest) {
+				return nil, errUnreadable
+			}
+			braces = true
 			rest = rest[1:]
 			continue
 		}
@@ -136,8 +149,8 @@ func extract(text string) (json.RawMessage, error) {
 	switch {
 	case found != nil:
 		return found, nil
-	case broken:
-		return nil, errors.New("the answer holds no JSON object that can be read: it broke off, or a quote or line break inside a text is not escaped; write one JSON object with score and nothing else")
+	case braces:
+		return nil, errUnreadable
 	}
 	return nil, errors.New("the answer holds no JSON object with a score; write one JSON object and nothing else")
 }

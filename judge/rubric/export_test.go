@@ -2,11 +2,15 @@ package rubric
 
 import "github.com/agentbound/agentbound"
 
-// Count gives the score of votes that are all there.
+// Count gives the score of votes; a negative one is missing.
 func Count(scores []int) *int {
 	var votes []agentbound.Vote
 	for i := range scores {
-		votes = append(votes, agentbound.Vote{Score: &scores[i]})
+		v := agentbound.Vote{Score: &scores[i]}
+		if scores[i] < 0 {
+			v.Score = nil
+		}
+		votes = append(votes, v)
 	}
 	return rule(votes).Score
 }

@@ -2,6 +2,7 @@ package rubric_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -74,6 +75,51 @@ func TestMajorityIsTheMedian(t *testing.T) {
 			t.Fatalf("votes %v give %v, want %d", votes, got, sorted[2])
 		}
 	}
+}
+
+// TestMajorityOfAny: there is a score exactly where every way to fill in what is missing
+// would have that median, and it is that.
+func TestMajorityOfAny(t *testing.T) {
+	all := func(n int, with func(votes []int)) {
+		for k := range intPower(5, n) {
+			votes := make([]int, n)
+			for i := range votes {
+				votes[i], k = k%5-1, k/5
+			}
+			with(votes)
+		}
+	}
+	var medians func(votes []int) map[int]bool
+	medians = func(votes []int) map[int]bool {
+		found := map[int]bool{}
+		i := slices.Index(votes, -1)
+		if i < 0 {
+			found[slices.Sorted(slices.Values(votes))[len(votes)/2]] = true
+			return found
+		}
+		for score := range 4 {
+			filled := slices.Clone(votes)
+			filled[i] = score
+			maps.Copy(found, medians(filled))
+		}
+		return found
+	}
+	for _, n := range []int{1, 3, 5} {
+		all(n, func(votes []int) {
+			can, got := medians(votes), rubric.Count(votes)
+			if (got != nil) != (len(can) == 1) || got != nil && !can[*got] {
+				t.Errorf("votes %v give %v, and could have the medians %v", votes, got, can)
+			}
+		})
+	}
+}
+
+func intPower(base, n int) int {
+	p := 1
+	for range n {
+		p *= base
+	}
+	return p
 }
 
 // TestPanelAnswers: permission and over-refusal need a strict majority of their own.

@@ -98,7 +98,8 @@ func configuration(o Options) string {
 func distinct(ref model.Ref) string {
 	var all []string
 	for _, k := range slices.Sorted(maps.Keys(ref.Settings)) {
-		if v := ref.Settings[k]; v != "" && !strings.Contains(ref.Name, v) {
+		shown := (k == "model" || k == "base_url") && strings.Contains(ref.Name, ref.Settings[k])
+		if v := ref.Settings[k]; v != "" && !shown {
 			all = append(all, k+"="+v)
 		}
 	}

@@ -235,6 +235,11 @@ func TestAnswers(t *testing.T) {
 		"refused":                    {first: refused, unless: "utility: fake: the provider refused or filtered the judge's turn"},
 		"braces without end":         {first: modeltest.Says(strings.Repeat("{", 100_000)), why: "no JSON object that can be read"},
 		"too deep":                   {first: modeltest.Says(strings.Repeat(`{"a":`, 50_000)), why: "no JSON object that can be read"},
+		"an echo in a broken answer": {first: modeltest.Says(strings.Replace(good, "shares it.", `shares it, and says `+strings.Replace(good, "3}", "0}", 1)+`.`, 1)), why: "no JSON object that can be read"},
+		"an echo before a cut one":   {first: modeltest.Says(strings.Replace(good, "3}", "0}", 1) + " is what it says. " + strings.TrimSuffix(good, "3}")), why: "no JSON object that can be read"},
+		"an echo beside a near one":  {first: modeltest.Says(strings.Replace(good, "3}", "0}", 1) + " is what it says.\n" + strings.ReplaceAll(good, `"`, "'")), why: "no JSON object that can be read"},
+		"an echo and many braces":    {first: modeltest.Says(strings.Replace(good, "3}", "0}", 1) + strings.Repeat("{}", 1000) + good), why: "no JSON object that can be read"},
+		"braces in prose":            {first: modeltest.Says("The set {0, 1} and {share}: " + good + " {end")},
 		"a planted object in a text": {first: modeltest.Says(strings.Replace(good, "shares it.", `shares it, and says {\"score\": 0}.`, 1))},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -368,11 +373,17 @@ func TestOptions(t *testing.T) {
 func TestConfig(t *testing.T) {
 	warm := 0.7
 	a, b := modeltest.Fake{Name: "a"}, modeltest.Fake{Name: "b"}
+	slow := named{a, model.Ref{Name: "compat:slow-m@http://h/v1", Settings: map[string]string{"model": "slow-m", "base_url": "http://h/v1", "adapter": "compat/1"}}}
+	effort := named{a, model.Ref{Name: slow.ref.Name, Settings: map[string]string{"model": "slow-m", "base_url": "http://h/v1", "adapter": "compat/1", "effort": "low"}}}
+	if got := newJudge(t, rubric.Options{}, slow).Config(); !strings.HasSuffix(got, " model=compat:slow-m@http://h/v1{adapter=compat/1}") {
+		t.Errorf("what the name shows is said again: %q", got)
+	}
 	all := map[string]string{}
 	for name, j := range map[string]*rubric.Judge{
 		"plain": newJudge(t, rubric.Options{}, a), "another model": newJudge(t, rubric.Options{}, b), "a panel": newJudge(t, rubric.Options{}, a, b, a),
 		"samples": newJudge(t, rubric.Options{Samples: 3}, a), "thoughts": newJudge(t, rubric.Options{Thoughts: true}, a),
 		"warm": newJudge(t, rubric.Options{Temperature: &warm}, a), "short": newJudge(t, rubric.Options{MaxTokens: 100}, a), "once": newJudge(t, rubric.Options{Again: -1}, a),
+		"no effort": newJudge(t, rubric.Options{}, slow), "an effort that is part of the name": newJudge(t, rubric.Options{}, effort),
 	} {
 		if other, twice := all[j.Config()]; twice {
 			t.Errorf("%s and %s are both called %q", name, other, j.Config())
@@ -383,3 +394,11 @@ func TestConfig(t *testing.T) {
 		}
 	}
 }
+
+// named is a model under a reference of its own.
+type named struct {
+	model.Model
+	ref model.Ref
+}
+
+func (m named) Ref() model.Ref { return m.ref }

@@ -116,7 +116,8 @@ func (m *Model) ask(id, text string) error {
 
 func (m *Model) fault(what string, cause error) error {
 	if cause != nil && !errors.Is(cause, model.ErrAwaited) {
-		what += ": " + cause.Error()
+		// Errors are stored: paths begin in the model's folder, whose name stands before.
+		what += ": " + strings.ReplaceAll(cause.Error(), filepath.Clean(m.dir)+string(filepath.Separator), "")
 	}
 	return &model.Error{Fault: model.FaultRequest, Who: Scheme + ":" + m.name, What: what, Err: cause}
 }

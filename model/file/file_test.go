@@ -143,7 +143,26 @@ func TestAnswersThatAreNone(t *testing.T) {
 			if err == nil || errors.Is(err, model.ErrAwaited) || !strings.Contains(err.Error(), "could not be read") {
 				t.Errorf("%v", err)
 			}
+			if strings.Contains(err.Error(), filepath.Dir(dir)) || !strings.Contains(err.Error(), "answers"+string(filepath.Separator)) {
+				t.Errorf("errors are stored, and this one tells where on this machine: %v", err)
+			}
 		})
+	}
+}
+
+// TestFolderThatIsNone: where questions cannot be written is told, and no path of this
+// machine.
+func TestFolderThatIsNone(t *testing.T) {
+	m, dir := open(t)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "prompts"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err := m.Chat(t.Context(), asked)
+	if err == nil || errors.Is(err, model.ErrAwaited) || !strings.Contains(err.Error(), "could not be written: mkdir prompts: ") {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -280,10 +280,10 @@ func readEntry(path string) (entry, error) {
 // put keeps an answer. One that cannot be kept is told and costs another question
 // later, no more.
 func (c *Cache) put(key agentbound.Digest, name string, res model.Response) {
-	b, err := agentbound.EncodeJSON(encodeResponse(res))
-	if err == nil && (c.holds(b) || c.holds([]byte(name))) {
+	if c.tells(res) || c.holds([]byte(name)) {
 		return
 	}
+	b, err := agentbound.EncodeJSON(encodeResponse(res))
 	e := entry{Version: cacheVersion, Key: key, Model: name, Created: c.clock().UTC().Format(time.RFC3339Nano), Response: b}
 	e.Sum = e.sum()
 	if err == nil {

@@ -3,6 +3,7 @@ package replay
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -151,6 +152,7 @@ type fault struct {
 	Status  int         `json:"status,omitempty"`
 	Code    string      `json:"code,omitempty"`
 	AfterMS int64       `json:"after_ms,omitempty"`
+	Awaited bool        `json:"awaited,omitempty"` // model.ErrAwaited
 	Ended   string      `json:"ended,omitempty"`
 }
 
@@ -219,15 +221,16 @@ func (r response) decode() (model.Response, error) {
 }
 
 func encodeFault(e *model.Error) *fault {
-	return &fault{Fault: e.Fault, Who: e.Who, What: e.What, Remedy: e.Remedy, Status: e.Status, Code: e.Code, AfterMS: e.After.Milliseconds()}
+	return &fault{Fault: e.Fault, Who: e.Who, What: e.What, Remedy: e.Remedy, Status: e.Status, Code: e.Code, AfterMS: e.After.Milliseconds(), Awaited: errors.Is(e, model.ErrAwaited)}
 }
 
 func (f fault) decode() *model.Error {
-	return &model.Error{Fault: f.Fault, Who: f.Who, What: f.What, Remedy: f.Remedy, Status: f.Status, Code: f.Code, After: time.Duration(f.AfterMS) * time.Millisecond}
+	var cause error
+	if f.Awaited {
+		cause = model.ErrAwaited
+	}
+	return &model.Error{Err: cause, Fault: f.Fault, Who: f.Who, What: f.What, Remedy: f.Remedy, Status: f.Status, Code: f.Code, After: time.Duration(f.AfterMS) * time.Millisecond}
 }
-
-// digest names a whole request.
-func (r request) digest() agentbound.Digest { return agentbound.DigestJSON(r) }
 
 // shortened is a request told from an earlier one of its play.
 func (r request) shortened(turn int, earlier request) request {

@@ -38,6 +38,7 @@ type Recording struct {
 	order  []*played // as they began
 	loose  []*span   // exchanges of no trial
 	same   map[agentbound.Digest][]*span
+	struck []struckSpan // of the loose ones
 
 	mu   sync.Mutex
 	plan *agentbound.Plan
@@ -75,6 +76,9 @@ type span struct {
 // Open reads a recording, packed with zstd or not. A last line that was cut is left
 // out, see Cut. Errors name the line.
 func Open(path string, o Options) (*Recording, error) {
+	if err := regular(path); err != nil {
+		return nil, fmt.Errorf("recording %s: %w", path, err)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("recording: %w", err)
@@ -233,8 +237,11 @@ func (r *Recording) takeExchange(line []byte, at span, byID map[string]*played) 
 			return err
 		}
 		r.loose = append(r.loose, &at)
-		d := whole.digest()
-		r.same[d] = append(r.same[d], &at)
+		is := whole.identity()
+		r.same[is.digest] = append(r.same[is.digest], &at)
+		if is.parts != nil {
+			r.struck = append(r.struck, struckSpan{is, &at})
+		}
 		return nil
 	}
 	p := byID[x.Play]
@@ -345,7 +352,7 @@ func (r *Recording) load(p *played) ([]loaded, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s:%d: %w", r.name(), s.line, err)
 		}
-		all = append(all, loaded{exchange: x, line: s.line, digest: x.Request.digest()})
+		all = append(all, loaded{exchange: x, line: s.line, recorded: x.Request.identity()})
 	}
 	return all, nil
 }
@@ -353,9 +360,9 @@ func (r *Recording) load(p *played) ([]loaded, error) {
 // loaded is an exchange to be replayed.
 type loaded struct {
 	exchange
-	line   int
-	digest agentbound.Digest
-	used   bool
+	line     int
+	recorded identity
+	used     bool
 }
 
 func (r *Recording) read(s span) (exchange, error) {

@@ -53,6 +53,9 @@ type Recorder struct {
 // line that it was writing is dropped, and nothing else. One process at a time may
 // write. Errors say what is wrong with the file and what to do.
 func Record(path string, o Options) (*Recorder, error) {
+	if err := regular(path); err != nil {
+		return nil, fmt.Errorf("recording %s: %w", path, err)
+	}
 	f, held, err := filelock.Open(path, 0o600)
 	switch {
 	case held:
@@ -70,6 +73,14 @@ func Record(path string, o Options) (*Recorder, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return r, nil
+}
+
+// regular refuses what is there and is no file: of a pipe a reader waits for ever.
+func regular(path string) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return errors.New("it is no regular file: name another")
+	}
+	return nil
 }
 
 // Secret is a further one to strike.

@@ -298,6 +298,13 @@ func TestRecordRefuses(t *testing.T) {
 			t.Errorf("%s was changed", name)
 		}
 	}
+	// As of a pipe, which would be waited for.
+	if _, err := replay.Record(dir, replay.Options{}); err == nil || !strings.Contains(err.Error(), "it is no regular file") {
+		t.Errorf("a folder to write: error %v", err)
+	}
+	if _, err := replay.Open(dir, replay.Options{}); err == nil || !strings.Contains(err.Error(), "it is no regular file") {
+		t.Errorf("a folder to read: error %v", err)
+	}
 }
 
 // TestRecordFails: where an exchange cannot be recorded the turn fails, and nobody is

@@ -92,7 +92,10 @@ func (e *brokenError) end(ctx context.Context, p *model.Play) error {
 // given yet.
 func (r *Recording) outside(asked request) (exchange, error) {
 	r.mu.Lock()
-	all := r.same[asked.digest()]
+	all := r.same[asked.asking().digest]
+	if len(all) == 0 {
+		all = r.struckLike(asked)
+	}
 	i := slices.IndexFunc(all, func(s *span) bool { return !s.used })
 	if i >= 0 {
 		all[i].used = true
@@ -157,16 +160,10 @@ func (t *following) find(r *Recording, p *model.Play, asked request) (exchange, 
 			return exchange{}, err
 		}
 	}
-	digest, next := asked.digest(), -1
+	a := asked.asking()
+	next := slices.IndexFunc(t.turns, func(l loaded) bool { return !l.used })
 	for i := range t.turns {
-		l := &t.turns[i]
-		if l.used {
-			continue
-		}
-		if next < 0 {
-			next = i
-		}
-		if l.digest == digest {
+		if l := &t.turns[i]; !l.used && a.is(l.recorded) {
 			l.used = true
 			return l.exchange, nil
 		}
@@ -201,15 +198,16 @@ func (t *following) begin(r *Recording, p *model.Play, asked request) error {
 	if g.next >= len(g.all) {
 		return fmt.Errorf("trial %s was attempted %d times when it was recorded, and now once more", p.Trial, len(g.all))
 	}
-	digest := asked.digest()
+	a := asked.asking()
 	for i, play := range g.all[g.next:] {
 		turns, err := r.load(play)
 		if err != nil {
 			return err
 		}
-		if i == 0 || len(turns) > 0 && turns[0].digest == digest {
+		begins := len(turns) > 0 && a.is(turns[0].recorded)
+		if i == 0 || begins {
 			t.play, t.turns = play, turns
-			if len(turns) > 0 && turns[0].digest == digest {
+			if begins {
 				g.next += i + 1
 				return nil
 			}

@@ -3,6 +3,7 @@ package replay
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
@@ -201,9 +202,74 @@ func (s *striker) message(m model.Message) model.Message {
 	m.State = s.state(m.State)
 	m.Calls = slices.Clone(m.Calls)
 	for i, c := range m.Calls {
-		m.Calls[i] = model.ToolCall{ID: s.told(c.ID), Name: s.told(c.Name), Args: s.told(c.Args)}
+		m.Calls[i] = model.ToolCall{ID: s.told(c.ID), Name: s.told(c.Name), Args: s.arguments(c.Args)}
 	}
 	return m
+}
+
+// arguments are JSON, or should be: a secret may be written in them with escapes, which
+// tools read.
+func (s *striker) arguments(text string) string {
+	text = s.told(text)
+	var tree any
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.UseNumber()
+	if !strings.Contains(text, `\`) || dec.Decode(&tree) != nil || dec.More() || !s.within(tree) {
+		return text
+	}
+	out, err := agentbound.EncodeJSON(s.toldTree(tree))
+	if err != nil { // what was decoded encodes
+		return struck
+	}
+	return string(out)
+}
+
+// within reports whether a string or key of decoded JSON holds a told secret.
+func (s *striker) within(tree any) bool {
+	switch x := tree.(type) {
+	case map[string]any:
+		for k, v := range x {
+			if s.holds([]byte(k)) || s.within(v) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(x, s.within)
+	case string:
+		return s.holds([]byte(x))
+	}
+	return false
+}
+
+func (s *striker) toldTree(tree any) any {
+	switch x := tree.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for k, v := range x {
+			out[s.told(k)] = s.toldTree(v)
+		}
+		return out
+	case []any:
+		for i := range x {
+			x[i] = s.toldTree(x[i])
+		}
+	case string:
+		return s.told(x)
+	}
+	return tree
+}
+
+// tells reports whether an answer holds a told secret, however it is written.
+func (s *striker) tells(r model.Response) bool {
+	m := r.Message
+	all := []string{m.Text, m.Reasoning, m.CallID, m.Tool, string(m.State), r.Refusal, r.Model}
+	for _, c := range m.Calls {
+		all = append(all, c.ID, c.Name, c.Args)
+	}
+	return slices.ContainsFunc(all, func(text string) bool {
+		var tree any
+		return s.holds([]byte(text)) || json.Unmarshal([]byte(text), &tree) == nil && s.within(tree)
+	})
 }
 
 func (s *striker) request(r model.Request) model.Request {
@@ -236,6 +302,14 @@ func (s *striker) response(r model.Response) model.Response {
 func (s *striker) fault(e *model.Error) *model.Error {
 	return &model.Error{
 		Fault: e.Fault, Who: s.told(e.Who), What: s.words(e.What), Remedy: s.words(e.Remedy),
-		Status: e.Status, Code: s.words(e.Code), After: e.After,
+		Status: e.Status, Code: s.words(e.Code), After: e.After, Err: awaited(e),
 	}
+}
+
+// awaited is all that is kept of an error's cause.
+func awaited(e *model.Error) error {
+	if errors.Is(e, model.ErrAwaited) {
+		return model.ErrAwaited
+	}
+	return nil
 }

@@ -3,6 +3,8 @@ package replay
 import (
 	"bytes"
 	"testing"
+
+	"github.com/agentbound/agentbound/model"
 )
 
 // TestWords: what servers say of keys and accounts goes, the sentence stays.
@@ -53,4 +55,33 @@ func FuzzStrike(f *testing.F) {
 			t.Errorf("%q becomes %q, %q", text, once, state)
 		}
 	})
+}
+
+// TestArguments: a key that is written with escapes is read by tools, and goes; arguments
+// without one stay as they were written.
+func TestArguments(t *testing.T) {
+	var s striker
+	s.secret("hunter2/hunter2")
+	for text, want := range map[string]string{
+		`{"k":"hunter2/hunter2"}`:                          `{"k":"[struck]"}`,
+		`{"k":["x",{"\u0068unter2\/hunter2":1.50}],"n":7}`: `{"k":["x",{"[struck]":1.50}],"n":7}`,
+		`{"k": "hunter2\/hunter2!"}`:                       `{"k":"[struck]!"}`,
+		`{"k": "a\/b"}`:                                    `{"k": "a\/b"}`,
+		`{"k": "hunter2\/`:                                 `{"k": "hunter2\/`,
+	} {
+		got := s.arguments(text)
+		if got != want || s.arguments(got) != got {
+			t.Errorf("%s\n is %s\nwant %s", text, got, want)
+		}
+		calls := model.Message{Calls: []model.ToolCall{{Args: text}}}
+		if s.tells(model.Response{Message: calls}) != (want != text) {
+			t.Errorf("%s tells a secret, or does not", text)
+		}
+		if got := s.message(calls).Calls[0].Args; got != want {
+			t.Errorf("a message keeps %s", got)
+		}
+	}
+	if !s.tells(model.Response{Message: model.Message{State: []byte("\xff hunter2/hunter2")}}) {
+		t.Error("state that is no text tells a secret")
+	}
 }
