@@ -20,7 +20,7 @@ func TestBombs(t *testing.T) {
 		texts = append(texts, fmt.Sprintf(twice, i, i))
 		lists = append(lists, `{"op":"add","path":"/shares","value":{"$state":"/shares"}}`)
 	}
-	first := `{"op":"add","path":"/shares","value":{"photo":"P-1","to":{"$arg":"to"},"note":""}}`
+	first := `{"op":"add","path":"/shares","value":{"photo":"P-1","to":{"$arg":"to"},"note":{"$arg":"note"}}}`
 	wide := strings.TrimSuffix(strings.Repeat(`{"$state":"/photos"},`, 10_000), ",")
 	for name, answer := range map[string]string{
 		"texts":  `{"observation":1,"patch":[` + first + "," + strings.Join(texts, ",") + `]}`,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/agentbound/agentbound"
@@ -109,11 +110,9 @@ func (p *player) take(c agentbound.Call, args agentbound.Value, state map[string
 			return star.Result{}, fmt.Errorf("operation %d of the patch (%s): %w", i+1, o.asText(), err)
 		}
 	}
-	after, diff := now, agentbound.Diff(nil)
-	if len(proposed.Patch) > 0 {
-		if after, diff, err = e.settle(c.Tool, r.work, state); err != nil {
-			return star.Result{}, err
-		}
+	after, diff, err := e.settle(r.work)
+	if err != nil {
+		return star.Result{}, err
 	}
 	if err := r.made.noteDiff(diff); err != nil {
 		return star.Result{}, err
@@ -126,6 +125,9 @@ func (p *player) take(c agentbound.Call, args agentbound.Value, state map[string
 	if err != nil {
 		return star.Result{}, fmt.Errorf("the observation: %w", err)
 	}
+	if err := e.rules.check(e.shape, e.effect(c.Tool, tree, state, r.work, diff), maps.Clone(e.issued)); err != nil {
+		return star.Result{}, err
+	}
 	e.issued = r.issued
 	return star.Result{OK: true, Observation: shown, Args: args, After: after, Diff: diff}, nil
 }
@@ -133,24 +135,27 @@ func (p *player) take(c agentbound.Call, args agentbound.Value, state map[string
 // maxFailure bounds a tool's error, in bytes.
 const maxFailure = 2000
 
-// settle makes a state of what a patch left, and holds it to the rules.
-func (e *emulated) settle(tool string, work, before map[string]any) (star.State, agentbound.Diff, error) {
+// settle makes a state of what a patch left.
+func (e *emulated) settle(work map[string]any) (after star.State, diff agentbound.Diff, err error) {
+	now := e.machine.State()
 	enc, err := star.Canonical(any(work))
 	if err != nil {
-		return star.State{}, nil, fmt.Errorf("the state after the patch is %w", err)
+		return now, nil, fmt.Errorf("the state after the patch is %w", err)
 	}
-	after, err := star.DecodeState(enc)
-	if err != nil {
-		return star.State{}, nil, err
+	if after, err = star.DecodeState(enc); err != nil {
+		return now, nil, err
 	}
-	diff, err := star.Difference(e.machine.State(), after)
-	if err != nil || len(diff) == 0 {
-		return e.machine.State(), nil, err
+	if diff, err = star.Difference(now, after); len(diff) == 0 {
+		after = now
 	}
-	is := issued{}
-	for k, n := range e.issued {
-		is[k] = n
-	}
-	err = e.rules.check(e.shape, effect{before: before, after: work, diff: diff, readOnly: e.program.Kit.ReadOnly(tool), reach: e.reach(tool)}, is)
 	return after, diff, err
+}
+
+// effect is what the rules are asked about.
+func (e *emulated) effect(tool string, args any, before, after map[string]any, diff agentbound.Diff) effect {
+	kit := e.program.Kit
+	return effect{
+		before: before, after: after, diff: diff, args: args,
+		readOnly: kit.ReadOnly(tool), reach: e.reach(tool), does: kit.Effects(tool),
+	}
 }
