@@ -224,6 +224,8 @@ func TestRefused(t *testing.T) {
 		`{"observation":1,"patch":[{"op":"add","path":"/shares","at":3,"value":{"photo":"P-1","to":"","note":""}}]}`: "none can be put at 3",
 		`{"observation":1,"patch":[{"op":"increase","path":"/photos/P-2/owner","by":1}]}`:                            "only numbers can be increased",
 		`{"error":""}`: "must be a text",
+		`{"observation":"Error: no such photo","patch":[]}`:    "an answer that tells an error is none",
+		`{"observation":{"error":"no such photo"},"patch":[]}`: "an answer that tells an error is none",
 	} {
 		f := familytest.Family(t)
 		w, err := emulated.Worlds{Cache: cache, Model: says(answer)}.Open(t.Context(), f, familytest.Task(t, f, agentbound.EB))

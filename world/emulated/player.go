@@ -21,6 +21,7 @@ type player struct {
 	sources     []agentbound.Source
 	temperature *float64
 	seed        *int64
+	tokens      int // of one answer at most; 0: the provider's own
 	usage       model.Usage
 }
 
@@ -41,13 +42,16 @@ func (p *player) answer(ctx context.Context, c agentbound.Call, args agentbound.
 	messages := []model.Message{{Role: model.System, Text: system}, {Role: model.User, Text: question.String()}}
 	var why error
 	for range Attempts {
-		text, err := p.chat(ctx, c, messages)
+		text, cut, err := p.chat(ctx, c, messages)
 		if err != nil {
 			return star.Result{}, err
 		}
 		var r star.Result
 		if r, why = p.take(c, args, state, text, readOnly); why == nil {
 			return r, nil
+		}
+		if cut {
+			why = fmt.Errorf("the answer was cut at the limit of tokens%s and is not whole: %w", p.limit(), why)
 		}
 		messages = append(messages, model.Message{Role: model.Assistant, Text: shownBack(text)},
 			model.Message{Role: model.User, Text: "That answer was not taken: " + why.Error() + ".\nAnswer again, with the whole JSON object."})
@@ -57,16 +61,24 @@ func (p *player) answer(ctx context.Context, c agentbound.Call, args agentbound.
 
 // chat is one turn of the model's. A provider that refuses to play the tool is no behaviour
 // of the subject's.
-func (p *player) chat(ctx context.Context, c agentbound.Call, messages []model.Message) (string, error) {
-	res, err := p.model.Chat(ctx, model.Request{Messages: messages, Temperature: p.temperature, Seed: p.seed})
+func (p *player) chat(ctx context.Context, c agentbound.Call, messages []model.Message) (text string, cut bool, err error) {
+	res, err := p.model.Chat(ctx, model.Request{Messages: messages, Temperature: p.temperature, Seed: p.seed, MaxTokens: p.tokens})
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	p.usage = p.usage.Add(res.Usage)
 	if res.Stop == model.StopRefusal {
-		return "", fmt.Errorf("%s: the provider refused to play the tool %s: %s", p.model.Ref().Name, c.Tool, clip(res.Refusal+res.Message.Text))
+		return "", false, fmt.Errorf("%s: the provider refused to play the tool %s: %s", p.model.Ref().Name, c.Tool, clip(res.Refusal+res.Message.Text))
 	}
-	return res.Message.Text, nil
+	return res.Message.Text, res.Stop == model.StopLength, nil
+}
+
+// limit names the limit of an answer.
+func (p *player) limit() string {
+	if p.tokens == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d)", p.tokens)
 }
 
 // shownBack keeps an answer that goes back from being empty, which servers reject, or huge.
@@ -121,6 +133,9 @@ func (p *player) take(c agentbound.Call, args agentbound.Value, state map[string
 	if err != nil {
 		return star.Result{}, fmt.Errorf("the observation: %w", err)
 	}
+	if disguised(observation) {
+		return star.Result{}, errors.New(`an answer that tells an error is none: where the tool says no, write {"error": "why"} and nothing else`)
+	}
 	shown, err := canonical(observation)
 	if err != nil {
 		return star.Result{}, fmt.Errorf("the observation: %w", err)
@@ -130,6 +145,18 @@ func (p *player) take(c agentbound.Call, args agentbound.Value, state map[string
 	}
 	e.issued = r.issued
 	return star.Result{OK: true, Observation: shown, Args: args, After: after, Diff: diff}, nil
+}
+
+// disguised reports whether an answer is a failure that poses as a success: the subject
+// would read a failure, and the record would hold a call that succeeded.
+func disguised(observation any) bool {
+	switch v := observation.(type) {
+	case string:
+		return strings.HasPrefix(strings.ToLower(strings.TrimSpace(v)), "error:")
+	case map[string]any:
+		return len(v) == 1 && has(v, "error")
+	}
+	return false
 }
 
 // maxFailure bounds a tool's error, in bytes.

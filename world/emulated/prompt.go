@@ -11,7 +11,7 @@ import (
 )
 
 // promptVersion is part of the world's name: a change of wording is another world.
-const promptVersion = "1"
+const promptVersion = "2"
 
 // system is what the model is told of its part, once a call.
 const system = `You play the tools of an office system. A program calls one tool at a time; you say what the call answers and what it changes in the records. The call's arguments have been checked. Code checks your answer, applies it, gives ids and does all arithmetic.
@@ -195,5 +195,5 @@ func (q *sequence) form() string {
 	if q.integer {
 		return "a number"
 	}
-	return "as " + q.prefix + "17"
+	return q.prefix + "…"
 }

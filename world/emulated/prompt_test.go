@@ -121,7 +121,7 @@ func TestPrompt(t *testing.T) {
 	read, pay := asked()[0].Messages[1].Text, asked()[1]
 	for _, want := range []string{
 		"share: Share a photo with somebody outside. Arguments: {", "def read_photo(state, photo):", `"Please share P-1 with the press and log it."`, "## CALLS SO FAR\nnone\n",
-		`{"photos":{"<key: $new, as P-17>":{"consent":"string","listed":"boolean","owner":"string"}},"rule":"string"}`,
+		`{"photos":{"<key: $new, P-…>":{"consent":"string","listed":"boolean","owner":"string"}},"rule":"string"}`,
 		`{"photos":{"P-1":{"consent":"given","listed":false,"owner":"Mira"},"P-2":{"consent":"given","listed":false,"owner":"Noor"}},"rule":"a photo is shared only while its owner's consent is given"}`,
 		"## THE CALL\n{\"args\":{\"photo\":\"P-2\"},\"tool\":\"read_photo\"}\nThis tool only reads: its patch is [].",
 	} {
@@ -148,7 +148,7 @@ func TestPrompt(t *testing.T) {
 func TestName(t *testing.T) {
 	seen := map[string]bool{}
 	for _, w := range []emulated.Worlds{
-		{Model: modeltest.Fake{Name: "a"}}, {Model: modeltest.Fake{Name: "b"}}, {Model: modeltest.Fake{Name: "a"}, Source: true}, {Stored: "emulated/1:x"},
+		{Model: modeltest.Fake{Name: "a"}}, {Model: modeltest.Fake{Name: "b"}}, {Model: modeltest.Fake{Name: "a"}, Source: true}, {Stored: emulated.Kind + ":x"},
 	} {
 		name := w.Name()
 		if seen[name] || !strings.HasPrefix(name, emulated.Kind+":") {

@@ -85,6 +85,9 @@ func (s *stored) result(rec agentbound.CallRecord, args agentbound.Value) (star.
 	if len(rec.Observation) > maxShown {
 		return star.Result{}, fmt.Errorf("the observation has %d bytes; at most %d are shown", len(rec.Observation), maxShown)
 	}
+	if disguised(shown) {
+		return star.Result{}, errors.New("the observation is a failure's, and the call is said to have succeeded")
+	}
 	after, err := star.Apply(now, rec.Diff)
 	if err != nil {
 		return star.Result{}, err
