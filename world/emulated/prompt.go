@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -97,13 +98,23 @@ func (a ask) pastText() string {
 		lines = append(lines, fmt.Sprintf("(%d earlier ones are left out)", n))
 	}
 	for _, c := range past {
-		shown := string(c.Observation)
-		if len(shown) > longestPast {
-			shown = strings.ToValidUTF8(shown[:longestPast], "") + "…"
+		name := c.Tool // a subject may call by any name, one with line breaks too
+		if !plainName.MatchString(name) {
+			name = string(agentbound.StringValue(name))
 		}
-		lines = append(lines, c.String()+" -> "+shown)
+		lines = append(lines, short(name)+short(string(c.Args))+" -> "+short(string(c.Observation)))
 	}
 	return strings.Join(lines, "\n")
+}
+
+var plainName = regexp.MustCompile(`^\w{1,64}$`)
+
+// short keeps what is shown of an earlier call from filling the question.
+func short(text string) string {
+	if len(text) > longestPast {
+		return strings.ToValidUTF8(text[:longestPast], "") + "…"
+	}
+	return text
 }
 
 // line is a tree as JSON on one line.
