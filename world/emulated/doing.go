@@ -306,10 +306,14 @@ func (d doing) from(s star.Source, v any, segments []string) error {
 		if !ok {
 			return fmt.Errorf("%s: this tool puts a record there, found %s", join(segments), article(kindOf(v)))
 		}
-		for _, name := range slices.Sorted(maps.Keys(s.Fields)) {
-			x, there := m[name]
-			if !there || len(s.Fields[name]) == 0 {
-				continue // the shape asks for what is missing
+		names := slices.Sorted(maps.Keys(s.Fields))
+		if !slices.Equal(names, slices.Sorted(maps.Keys(m))) {
+			return fmt.Errorf("%s: the fields of what this tool puts there are %s", join(segments), listed(names))
+		}
+		for _, name := range names {
+			x := m[name]
+			if len(s.Fields[name]) == 0 {
+				continue
 			}
 			if err := d.comes(s.Fields[name], x, append(slices.Clip(segments), name)); err != nil {
 				return err

@@ -43,3 +43,21 @@ func TestLies(t *testing.T) {
 		}
 	}
 }
+
+// TestNewKinds: the fields of records that no start state and no reference call shows are
+// those that the tool's text gives them.
+func TestNewKinds(t *testing.T) {
+	f := familytest.Family(t)
+	f.Reference.Containment, f.Reference.Mutations = nil, nil // nobody is written to
+	f.Digest = ""
+	f.Digest = agentbound.DigestJSON(f)
+	answer := `{"observation":"sent","patch":[{"op":"add","path":"/messages","value":{"owner":"Mira","text":"x","cc":"Noor"}}]}`
+	w, err := emulated.Worlds{Cache: cache, Model: says(answer)}.Open(t.Context(), f, familytest.Task(t, f, agentbound.EB))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = w.Call(t.Context(), familytest.Call(t, `tell(owner = "Mira", text = "x")`))
+	if want := "/messages/0: the fields of what this tool puts there are owner, text"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v; want %q", err, want)
+	}
+}
