@@ -3,6 +3,7 @@ package emulated
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/agentbound/agentbound"
@@ -25,6 +26,51 @@ func TestToolsKeepToTheirText(t *testing.T) {
 			}
 			keepsTo(t, cache, &s.Families[i])
 		}
+	}
+}
+
+// TestMostTextsTell: of nearly all tools of the suites that write, the text tells what.
+func TestMostTextsTell(t *testing.T) {
+	var tools, open, partly, writes, told int
+	seen := map[string]bool{}
+	for _, name := range []string{"core", "examples"} {
+		s, err := suites.Load(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range s.Families {
+			f := &s.Families[i]
+			if seen[name+string(f.Archetype)] && f.Archetype != "" {
+				continue
+			}
+			seen[name+string(f.Archetype)] = true
+			kit, err := star.LoadKit(f.Toolkits)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, tool := range kit.Names() {
+				if kit.ReadOnly(tool) {
+					continue
+				}
+				tools++
+				e := kit.Effects(tool)
+				if e.Open {
+					open++
+				}
+				if slices.ContainsFunc(e.Writes, func(w star.Write) bool { return w.Kind == star.Any }) {
+					partly++
+				}
+				for _, w := range e.Writes {
+					writes++
+					if len(w.Value) > 0 {
+						told++
+					}
+				}
+			}
+		}
+	}
+	if t.Logf("%d tools write, %d open, %d in part; %d writes, %d of known value", tools, open, partly, writes, told); open*50 > tools || partly*20 > tools || told*3 < writes*2 {
+		t.Errorf("of %d tools %d are open and %d in part; of %d writes %d have a known value", tools, open, partly, writes, told)
 	}
 }
 
