@@ -280,13 +280,13 @@ func (w *effectWalk) store(s *scope, a *syntax.AssignStmt, target *syntax.IndexE
 	holder, key := w.eval(s, target.X, false, loops), w.eval(s, target.Y, false, loops)
 	sure = sure && len(holder.alts) == 1 && !holder.unknown && !holder.alts[0].copied
 	for _, h := range holder.alts {
-		switch {
-		case h.from == Record:
+		switch h.from {
+		case Record:
 			h.changed = true
 			w.escape(v)
-		case h.from == fresh:
+		case fresh:
 			w.escape(v)
-		case h.from == Standing:
+		case Standing:
 			kind, what := Put, v
 			if a.Op != syntax.EQ {
 				what = values{unknown: true}

@@ -177,11 +177,11 @@ func (w *effectWalk) quiet(s *scope, x syntax.Expr) values {
 func itemsOf(v values) values {
 	out := values{unknown: v.unknown}
 	for _, a := range v.alts {
-		switch {
-		case a.from == fresh:
+		switch a.from {
+		case fresh:
 			out.join(a.items)
 			out.unknown = true
-		case a.from == Standing || a.from == Argument:
+		case Standing, Argument:
 			out.alts = append(out.alts, a.below(values{unknown: true}))
 		default:
 			out.unknown = true

@@ -48,7 +48,7 @@ func (d doing) check(diff agentbound.Diff) error {
 func (d doing) covered(op agentbound.Op, segments []string) error {
 	var why error
 	for _, w := range d.does.Writes {
-		reason, near := d.explains(w, op, segments)
+		near, reason := d.explains(w, op, segments)
 		if reason == nil {
 			return nil
 		}
@@ -63,29 +63,29 @@ func (d doing) covered(op agentbound.Op, segments []string) error {
 }
 
 // explains reports why a write does not make a change; near: it is one to the same place.
-func (d doing) explains(w star.Write, op agentbound.Op, segments []string) (reason error, near bool) {
+func (d doing) explains(w star.Write, op agentbound.Op, segments []string) (near bool, reason error) {
 	n := len(w.Path)
 	if len(segments) < n || !d.leads(w.Path, segments[:n]) {
-		return errors.New("it writes elsewhere"), false
+		return false, errors.New("it writes elsewhere")
 	}
 	switch w.Kind {
 	case star.Any:
-		return nil, true
+		return true, nil
 	case star.Omit:
-		return d.omitted(segments[:n]), true
+		return true, d.omitted(segments[:n])
 	case star.Put:
 		if len(segments) > n {
-			return nil, true
+			return true, nil
 		}
 		if op.Op == agentbound.OpRemove {
-			return fmt.Errorf("%s: this tool removes nothing there", op.Path), true
+			return true, fmt.Errorf("%s: this tool removes nothing there", op.Path)
 		}
-		return d.value(w.Value, d.after, segments), true
+		return true, d.value(w.Value, d.after, segments)
 	}
 	if len(segments) != n+1 || op.Op != agentbound.OpAdd || !d.atEnd(segments) {
-		return fmt.Errorf("%s: this tool only adds items at the end of %s, and leaves the others as they are", op.Path, join(segments[:n])), true
+		return true, fmt.Errorf("%s: this tool only adds items at the end of %s, and leaves the others as they are", op.Path, join(segments[:n]))
 	}
-	return d.value(w.Value, d.after, segments), true
+	return true, d.value(w.Value, d.after, segments)
 }
 
 // atEnd reports whether an item was put behind those that a list had. A difference may
