@@ -300,3 +300,23 @@ func TestFaultsOfTheModel(t *testing.T) {
 		t.Error("a context that ended is no error")
 	}
 }
+
+// TestCut: an answer that was cut at its limit of tokens is said to be.
+func TestCut(t *testing.T) {
+	f := familytest.Family(t)
+	var asked model.Request
+	m := modeltest.Fake{Play: func(r model.Request) model.Response {
+		asked = r
+		res := modeltest.Says(`{"observation":{"rule":"a photo is`)
+		res.Stop = model.StopLength
+		return res
+	}}
+	w, err := emulated.Worlds{Cache: cache, Model: m, Tokens: 321}.Open(t.Context(), f, familytest.Task(t, f, agentbound.EB))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = w.Call(t.Context(), familytest.Call(t, `read_photo(photo = "P-2")`))
+	if want := "the answer was cut at the limit of tokens (321)"; err == nil || !strings.Contains(err.Error(), want) || asked.MaxTokens != 321 {
+		t.Errorf("asked for %d tokens; %v; want %q", asked.MaxTokens, err, want)
+	}
+}
