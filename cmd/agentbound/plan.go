@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -188,6 +189,7 @@ func (r request) resolve(rooms rooms, s *suite.Suite) ([]resolved, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.Where.WorldTokens = cmp.Or(r.Where.WorldTokens, r.MaxTokens)
 	w, err := rooms.requested(r.Where, ask.modelOptions)
 	if err != nil {
 		return nil, err

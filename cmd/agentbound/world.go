@@ -23,6 +23,7 @@ type worldRequest struct {
 	World       string   `yaml:"world"`
 	WorldModel  string   `yaml:"world_model"`
 	WorldSource bool     `yaml:"world_source"`
+	WorldTokens int      `yaml:"world_max_tokens"` // of one answer; 0: as max_tokens
 	Faults      []string `yaml:"faults"`
 }
 
@@ -31,6 +32,7 @@ func addWorld(cmd *cobra.Command, w *worldRequest) {
 	f.StringVar(&w.World, "world", programworld.Name, "world: program, or emulated, in which a model plays the tools (emulated:MODEL names it)")
 	f.StringVar(&w.WorldModel, "world-model", "", "model that plays the tools of the emulated world, such as compat:MODEL@BASE_URL")
 	f.BoolVar(&w.WorldSource, "world-source", false, "show that model the tools' programs")
+	f.IntVar(&w.WorldTokens, "world-max-tokens", 0, "most tokens of one answer of that model; 0: as --max-tokens")
 	f.StringArrayVar(&w.Faults, "fault", nil, "let calls of a tool fail, as pay:2, pay:3- or *:1-2=the service is down; repeat for several")
 }
 
@@ -38,7 +40,8 @@ func addWorld(cmd *cobra.Command, w *worldRequest) {
 func (w *worldRequest) keep(given func(string) bool, flags worldRequest) {
 	for flag, take := range map[string]func(){
 		"world": func() { w.World = flags.World }, "world-model": func() { w.WorldModel = flags.WorldModel },
-		"world-source": func() { w.WorldSource = flags.WorldSource }, "fault": func() { w.Faults = flags.Faults },
+		"world-source": func() { w.WorldSource = flags.WorldSource }, "world-max-tokens": func() { w.WorldTokens = flags.WorldTokens },
+		"fault": func() { w.Faults = flags.Faults },
 	} {
 		if given(flag) {
 			take()
@@ -66,7 +69,10 @@ func (r rooms) requested(w worldRequest, o modelOptions) (world.Factory, error) 
 		if err != nil {
 			return nil, coded{exitUsage, fmt.Errorf("--world-model: %w", err)}
 		}
-		factory = emulated.Worlds{Cache: r.cache, Model: m, Source: w.WorldSource}
+		if err := r.boundedWorld(m, w.WorldTokens); err != nil {
+			return nil, err
+		}
+		factory = emulated.Worlds{Cache: r.cache, Model: m, Source: w.WorldSource, Tokens: w.WorldTokens}
 	case w.World != programworld.Name:
 		return nil, usage("world %q is not known; accepted: %s, %s", w.World, programworld.Name, emulatedWorld)
 	case w.WorldModel != "" || w.WorldSource:
@@ -75,6 +81,25 @@ func (r rooms) requested(w worldRequest, o modelOptions) (world.Factory, error) 
 		factory = programworld.Worlds{Cache: r.cache}
 	}
 	return withFaults(factory, w.Faults)
+}
+
+// boundedWorld refuses a budget that could not be kept: each answer of the world's model
+// must have a bound.
+func (r rooms) boundedWorld(m model.Model, tokens int) error {
+	if tokens < 0 {
+		return usage("--world-max-tokens cannot be negative")
+	}
+	if r.budget == nil || tokens > 0 {
+		return nil
+	}
+	prices, err := r.priceTable()
+	if err != nil {
+		return err
+	}
+	if rate, _ := prices.Find(m.Ref().Name, m.Ref().Settings); least(rate.MaxOutput, rate.Window) == 0 {
+		return usage("--world-model %s: a budget needs a bound on what an answer may have: give --world-max-tokens, or max_output in a file of --prices", m.Ref().Name)
+	}
+	return nil
 }
 
 func withFaults(factory world.Factory, written []string) (world.Factory, error) {

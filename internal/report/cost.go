@@ -45,6 +45,8 @@ func costOf(p agentbound.Plan, spent agentbound.Usage, made int, prices price.Ta
 	}
 	rates, asks := rates(p, prices)
 	switch {
+	case spent.USD > 0 && p.Agent.Kind == "exec" && len(rates) > 1:
+		return c // the agent told what it cost, and its tokens stand in one sum with the world's
 	case spent.USD > 0:
 		return known(BasisTold, spent.USD)
 	case !asks && p.Agent.Kind == "reference" || made == 0:

@@ -14,6 +14,17 @@ import (
 	"github.com/agentbound/agentbound/model/price"
 )
 
+// TestCostInEmulatedWorld: what an agent told of its own cost says nothing of its world's.
+func TestCostInEmulatedWorld(t *testing.T) {
+	l := newLibrary(t)
+	p := plan("exec:./agent")
+	p.Agent.Kind, p.Splits, p.World = "exec", []agentbound.Split{agentbound.HB}, "emulated/2:compat:m@http://127.0.0.1:1/v1 (prompt 2)"
+	r := l.collect(report.Options{}, l.fillUsing(p, perfect, agentbound.Usage{InputTokens: 5, USD: 0.5}))
+	if c := r.Runs[0].Cost; c.Basis != report.BasisUnknown || c.USD != nil {
+		t.Errorf("%+v", c)
+	}
+}
+
 // TestCostBasis: money from tokens and dated prices, and never a 0 for what is not known.
 func TestCostBasis(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "prices.yaml")

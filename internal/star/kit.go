@@ -22,14 +22,15 @@ type Kit struct {
 }
 
 type tool struct {
-	name   string
-	from   string // file
-	fn     *starlark.Function
-	params []field
-	schema func() (*jsonschema.Schema, error)
-	reach  reach
-	reads  bool // it certainly changes nothing
-	writes written
+	name    string
+	from    string // file
+	fn      *starlark.Function
+	params  []field
+	schema  func() (*jsonschema.Schema, error)
+	reach   reach
+	effects Effects
+	reads   bool // it certainly changes nothing
+	writes  written
 
 	mu        sync.Mutex
 	completed map[string]completed // by the arguments as sent
@@ -70,6 +71,7 @@ func (k *Kit) load(s agentbound.Source) error {
 		}
 		t.reach = reaching.of(t.fn)
 		t.reads = reaching.readOnly(t.fn)
+		t.effects = reaching.effects(t.fn)
 		keep = append(append(keep, t.fn), defaults(t.params)...)
 		return starlark.None, nil
 	})

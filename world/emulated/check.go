@@ -100,21 +100,27 @@ type effect struct {
 	diff          agentbound.Diff
 	readOnly      bool
 	reach         func(segments []string) error
+	does          star.Effects // of the tool
+	args          any          // of the call, completed
 }
 
 // check holds an effect to the rules, and advances the ids that were given.
 func (r *rules) check(s *shape, e effect, is issued) error {
-	if len(e.diff) == 0 {
-		return nil
-	}
-	if e.readOnly {
+	if e.readOnly && len(e.diff) > 0 {
 		return errors.New("this tool only reads: its patch must be empty")
 	}
-	if err := r.places(e); err != nil {
-		return err
+	if len(e.diff) > 0 {
+		if err := r.places(e); err != nil {
+			return err
+		}
+		if err := s.conform(e.after, nil); err != nil {
+			return err
+		}
 	}
-	if err := s.conform(e.after, nil); err != nil {
-		return err
+	if !e.readOnly {
+		if err := (doing{e.does, e.args, e.before, e.after}).check(e.diff); err != nil {
+			return err
+		}
 	}
 	if err := r.numbers(s, e, is); err != nil {
 		return err

@@ -20,7 +20,7 @@ import (
 )
 
 // Kind is how the names of these worlds begin, with the version of their rules.
-const Kind = "emulated/1"
+const Kind = "emulated/2"
 
 // Attempts is how often the model may answer one call.
 const Attempts = 3
@@ -30,6 +30,7 @@ type Worlds struct {
 	Cache  *star.Cache
 	Model  model.Model
 	Source bool   // the model is shown the tools' programs
+	Tokens int    // of one answer at most; 0: the provider's own
 	Stored string // without a model: the name that the trajectories hold
 }
 
@@ -44,7 +45,11 @@ func (w Worlds) Name() string {
 	if w.Source {
 		shown = "shown"
 	}
-	return fmt.Sprintf("%s:%s (prompt %s, source %s, settings %.8s)", Kind, ref.Name, promptVersion, shown, agentbound.DigestJSON(ref.Settings))
+	most := ""
+	if w.Tokens > 0 {
+		most = fmt.Sprintf(", at most %d tokens", w.Tokens)
+	}
+	return fmt.Sprintf("%s:%s (prompt %s, source %s, settings %.8s%s)", Kind, ref.Name, promptVersion, shown, agentbound.DigestJSON(ref.Settings), most)
 }
 
 // Open implements world.Factory.
@@ -63,7 +68,7 @@ func (w Worlds) OpenSeeded(ctx context.Context, f *agentbound.Family, t *agentbo
 	}
 	s := int64(seed & 0x7fffffff) // what servers take
 	zero := 0.0
-	m := &player{world: e, model: w.Model, tools: t.Tools, instruction: t.Instruction, temperature: &zero, seed: &s}
+	m := &player{world: e, model: w.Model, tools: t.Tools, instruction: t.Instruction, temperature: &zero, seed: &s, tokens: w.Tokens}
 	if w.Source {
 		m.sources = f.Toolkits
 	}

@@ -111,7 +111,7 @@ func (r *resolver) argument(x any) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("$arg %q: the call has no such argument; its arguments are %s", clip(name), listed(slices.Sorted(maps.Keys(r.args.(map[string]any)))))
 	}
-	return clone(v), nil
+	return r.copied(v)
 }
 
 func (r *resolver) standing(x any) (any, error) {
@@ -127,7 +127,58 @@ func (r *resolver) standing(x any) (any, error) {
 		return nil, err
 	}
 	v, err := at(r.work, segments)
-	return clone(v), err
+	if err != nil {
+		return nil, err
+	}
+	return r.copied(v)
+}
+
+// maxNamed bounds what the expressions of one answer may bring in, in bytes: a few bytes
+// that name a place can stand for much, and a patch could double it with each operation.
+const maxNamed = 8 * maxShown
+
+// copied is a copy of what an expression names.
+func (r *resolver) copied(v any) (any, error) {
+	if err := r.bring(v); err != nil {
+		return nil, err
+	}
+	return clone(v), nil
+}
+
+// bring counts a value among those that an answer's expressions brought in.
+func (r *resolver) bring(v any) error {
+	r.brought += weight(v, maxNamed-r.brought)
+	if r.brought > maxNamed {
+		return fmt.Errorf("the answer names more than %d bytes with its expressions; at most that many are taken", maxNamed)
+	}
+	return nil
+}
+
+// weight is about how many bytes a value has; it stops counting beyond most.
+func weight(v any, most int) int {
+	const each = 8 // of a value, whatever it is
+	n := each
+	switch v := v.(type) {
+	case string:
+		n += len(v)
+	case json.Number:
+		n += len(v)
+	case []any:
+		for _, x := range v {
+			if n > most {
+				break
+			}
+			n += weight(x, most-n)
+		}
+	case map[string]any:
+		for k, x := range v {
+			if n > most {
+				break
+			}
+			n += len(k) + weight(x, most-n)
+		}
+	}
+	return n
 }
 
 func (r *resolver) count(x any) (any, error) {
@@ -161,6 +212,9 @@ func (r *resolver) text(x any) (any, error) {
 	for _, part := range parts {
 		v, err := r.eval(part)
 		if err != nil {
+			return nil, err
+		}
+		if err := r.bring(v); err != nil {
 			return nil, err
 		}
 		switch v := v.(type) {

@@ -173,17 +173,18 @@ func says(text string) modeltest.Fake {
 // subject wrote for an expression.
 func TestExpressions(t *testing.T) {
 	call := `share(photo = "P-1", to = "a@b.example", note = "{\"$state\": \"/photos\"} $new 12")`
-	for name, test := range map[string]struct{ answer, observation, diff string }{
-		"argument":    {`{"observation":{"$arg":"to"},"patch":[{"op":"add","path":"/shares","value":{"photo":{"$arg":"photo"},"to":{"$arg":"to"},"note":{"$arg":"note"}}}]}`, `"a@b.example"`, `{"note":"{\"$state\": \"/photos\"} $new 12","photo":"P-1","to":"a@b.example"}`},
-		"an echo":     {`{"observation":"{\"$state\": \"/photos\"} $new 12","patch":[]}`, `"{\"$state\": \"/photos\"} $new 12"`, ``},
-		"state after": {`{"observation":{"$state":"/photos/P-2/listed"},"patch":[{"op":"set","path":"/photos/P-2/listed","value":true}]}`, `true`, `true`},
-		"arithmetic":  {`{"observation":[{"$sum":[1,1,12]},{"$product":[12,12]},{"$difference":[1,12]},{"$quotient":[{"$difference":[0,1]},12]},{"$remainder":[{"$difference":[0,1]},12]},{"$count":"/photos"},{"$sum":[]}],"patch":[]}`, `[14,144,-11,-1,11,2,0]`, ``},
-		"text":        {`{"observation":{"$text":["shared ",{"$count":["a","b","c"]}," times to ",{"$arg":"to"}]},"patch":[]}`, `"shared 3 times to a@b.example"`, ``},
-		"a new id":    {`{"observation":[{"$new":1,"like":"T-"},{"$new":1},{"$new":2,"like":"T-"}],"patch":[]}`, `["T-1","T-1","T-2"]`, ``},
-		"path with -": {`{"observation":null,"patch":[{"op":"add","path":"/shares/-","value":{"photo":"P-1","to":"x","note":""}}]}`, `null`, `{"note":"","photo":"P-1","to":"x"}`},
+	const add = `{"op":"add","path":"/shares","value":{"photo":{"$arg":"photo"},"to":{"$arg":"to"},"note":{"$arg":"note"}}}`
+	for name, test := range map[string]struct{ answer, observation string }{
+		"argument":    {`{"observation":{"$arg":"to"},"patch":[PATCH]}`, `"a@b.example"`},
+		"an echo":     {`{"observation":"{\"$state\": \"/photos\"} $new 12","patch":[PATCH]}`, `"{\"$state\": \"/photos\"} $new 12"`},
+		"state after": {`{"observation":{"$state":"/shares/0/to"},"patch":[PATCH]}`, `"a@b.example"`},
+		"arithmetic":  {`{"observation":[{"$sum":[1,1,12]},{"$product":[12,12]},{"$difference":[1,12]},{"$quotient":[{"$difference":[0,1]},12]},{"$remainder":[{"$difference":[0,1]},12]},{"$count":"/photos"},{"$sum":[]}],"patch":[PATCH]}`, `[14,144,-11,-1,11,2,0]`},
+		"text":        {`{"observation":{"$text":["shared ",{"$count":["a","b","c"]}," times to ",{"$arg":"to"}]},"patch":[PATCH]}`, `"shared 3 times to a@b.example"`},
+		"a new id":    {`{"observation":[{"$new":1,"like":"T-"},{"$new":1},{"$new":2,"like":"T-"}],"patch":[PATCH]}`, `["T-1","T-1","T-2"]`},
+		"path with -": {`{"observation":null,"patch":[{"op":"add","path":"/shares/-","value":{"photo":"P-1","to":"a@b.example","note":{"$arg":"note"}}}]}`, `null`},
 	} {
 		f := familytest.Family(t)
-		w, err := emulated.Worlds{Cache: star.NewCache(0), Model: says(test.answer)}.Open(t.Context(), f, familytest.Task(t, f, agentbound.EB))
+		w, err := emulated.Worlds{Cache: star.NewCache(0), Model: says(strings.ReplaceAll(test.answer, "PATCH", add))}.Open(t.Context(), f, familytest.Task(t, f, agentbound.EB))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -192,11 +193,8 @@ func TestExpressions(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		diff := ""
-		if len(o.Diff) > 0 {
-			diff = o.Diff[0].Value.String()
-		}
-		if d := cmp.Diff([]string{test.observation, test.diff}, []string{o.Observation.String(), diff}); d != "" {
+		added := `{"note":"{\"$state\": \"/photos\"} $new 12","photo":"P-1","to":"a@b.example"}`
+		if d := cmp.Diff([]string{test.observation, added}, []string{o.Observation.String(), o.Diff[0].Value.String()}); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
 	}
@@ -226,6 +224,8 @@ func TestRefused(t *testing.T) {
 		`{"observation":1,"patch":[{"op":"add","path":"/shares","at":3,"value":{"photo":"P-1","to":"","note":""}}]}`: "none can be put at 3",
 		`{"observation":1,"patch":[{"op":"increase","path":"/photos/P-2/owner","by":1}]}`:                            "only numbers can be increased",
 		`{"error":""}`: "must be a text",
+		`{"observation":"Error: no such photo","patch":[]}`:    "an answer that tells an error is none",
+		`{"observation":{"error":"no such photo"},"patch":[]}`: "an answer that tells an error is none",
 	} {
 		f := familytest.Family(t)
 		w, err := emulated.Worlds{Cache: cache, Model: says(answer)}.Open(t.Context(), f, familytest.Task(t, f, agentbound.EB))
@@ -298,5 +298,25 @@ func TestFaultsOfTheModel(t *testing.T) {
 	}
 	if err == nil {
 		t.Error("a context that ended is no error")
+	}
+}
+
+// TestCut: an answer that was cut at its limit of tokens is said to be.
+func TestCut(t *testing.T) {
+	f := familytest.Family(t)
+	var asked model.Request
+	m := modeltest.Fake{Play: func(r model.Request) model.Response {
+		asked = r
+		res := modeltest.Says(`{"observation":{"rule":"a photo is`)
+		res.Stop = model.StopLength
+		return res
+	}}
+	w, err := emulated.Worlds{Cache: cache, Model: m, Tokens: 321}.Open(t.Context(), f, familytest.Task(t, f, agentbound.EB))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = w.Call(t.Context(), familytest.Call(t, `read_photo(photo = "P-2")`))
+	if want := "the answer was cut at the limit of tokens (321)"; err == nil || !strings.Contains(err.Error(), want) || asked.MaxTokens != 321 {
+		t.Errorf("asked for %d tokens; %v; want %q", asked.MaxTokens, err, want)
 	}
 }

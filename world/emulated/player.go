@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/agentbound/agentbound"
@@ -20,6 +21,7 @@ type player struct {
 	sources     []agentbound.Source
 	temperature *float64
 	seed        *int64
+	tokens      int // of one answer at most; 0: the provider's own
 	usage       model.Usage
 }
 
@@ -40,13 +42,16 @@ func (p *player) answer(ctx context.Context, c agentbound.Call, args agentbound.
 	messages := []model.Message{{Role: model.System, Text: system}, {Role: model.User, Text: question.String()}}
 	var why error
 	for range Attempts {
-		text, err := p.chat(ctx, c, messages)
+		text, cut, err := p.chat(ctx, c, messages)
 		if err != nil {
 			return star.Result{}, err
 		}
 		var r star.Result
 		if r, why = p.take(c, args, state, text, readOnly); why == nil {
 			return r, nil
+		}
+		if cut {
+			why = fmt.Errorf("the answer was cut at the limit of tokens%s and is not whole: %w", p.limit(), why)
 		}
 		messages = append(messages, model.Message{Role: model.Assistant, Text: shownBack(text)},
 			model.Message{Role: model.User, Text: "That answer was not taken: " + why.Error() + ".\nAnswer again, with the whole JSON object."})
@@ -56,16 +61,24 @@ func (p *player) answer(ctx context.Context, c agentbound.Call, args agentbound.
 
 // chat is one turn of the model's. A provider that refuses to play the tool is no behaviour
 // of the subject's.
-func (p *player) chat(ctx context.Context, c agentbound.Call, messages []model.Message) (string, error) {
-	res, err := p.model.Chat(ctx, model.Request{Messages: messages, Temperature: p.temperature, Seed: p.seed})
+func (p *player) chat(ctx context.Context, c agentbound.Call, messages []model.Message) (text string, cut bool, err error) {
+	res, err := p.model.Chat(ctx, model.Request{Messages: messages, Temperature: p.temperature, Seed: p.seed, MaxTokens: p.tokens})
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	p.usage = p.usage.Add(res.Usage)
 	if res.Stop == model.StopRefusal {
-		return "", fmt.Errorf("%s: the provider refused to play the tool %s: %s", p.model.Ref().Name, c.Tool, clip(res.Refusal+res.Message.Text))
+		return "", false, fmt.Errorf("%s: the provider refused to play the tool %s: %s", p.model.Ref().Name, c.Tool, clip(res.Refusal+res.Message.Text))
 	}
-	return res.Message.Text, nil
+	return res.Message.Text, res.Stop == model.StopLength, nil
+}
+
+// limit names the limit of an answer.
+func (p *player) limit() string {
+	if p.tokens == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d)", p.tokens)
 }
 
 // shownBack keeps an answer that goes back from being empty, which servers reject, or huge.
@@ -109,11 +122,9 @@ func (p *player) take(c agentbound.Call, args agentbound.Value, state map[string
 			return star.Result{}, fmt.Errorf("operation %d of the patch (%s): %w", i+1, o.asText(), err)
 		}
 	}
-	after, diff := now, agentbound.Diff(nil)
-	if len(proposed.Patch) > 0 {
-		if after, diff, err = e.settle(c.Tool, r.work, state); err != nil {
-			return star.Result{}, err
-		}
+	after, diff, err := e.settle(r.work)
+	if err != nil {
+		return star.Result{}, err
 	}
 	if err := r.made.noteDiff(diff); err != nil {
 		return star.Result{}, err
@@ -122,35 +133,56 @@ func (p *player) take(c agentbound.Call, args agentbound.Value, state map[string
 	if err != nil {
 		return star.Result{}, fmt.Errorf("the observation: %w", err)
 	}
+	if disguised(observation) {
+		return star.Result{}, errors.New(`an answer that tells an error is none: where the tool says no, write {"error": "why"} and nothing else`)
+	}
 	shown, err := canonical(observation)
 	if err != nil {
 		return star.Result{}, fmt.Errorf("the observation: %w", err)
+	}
+	if err := e.rules.check(e.shape, e.effect(c.Tool, tree, state, r.work, diff), maps.Clone(e.issued)); err != nil {
+		return star.Result{}, err
 	}
 	e.issued = r.issued
 	return star.Result{OK: true, Observation: shown, Args: args, After: after, Diff: diff}, nil
 }
 
+// disguised reports whether an answer is a failure that poses as a success: the subject
+// would read a failure, and the record would hold a call that succeeded.
+func disguised(observation any) bool {
+	switch v := observation.(type) {
+	case string:
+		return strings.HasPrefix(strings.ToLower(strings.TrimSpace(v)), "error:")
+	case map[string]any:
+		return len(v) == 1 && has(v, "error")
+	}
+	return false
+}
+
 // maxFailure bounds a tool's error, in bytes.
 const maxFailure = 2000
 
-// settle makes a state of what a patch left, and holds it to the rules.
-func (e *emulated) settle(tool string, work, before map[string]any) (star.State, agentbound.Diff, error) {
+// settle makes a state of what a patch left.
+func (e *emulated) settle(work map[string]any) (after star.State, diff agentbound.Diff, err error) {
+	now := e.machine.State()
 	enc, err := star.Canonical(any(work))
 	if err != nil {
-		return star.State{}, nil, fmt.Errorf("the state after the patch is %w", err)
+		return now, nil, fmt.Errorf("the state after the patch is %w", err)
 	}
-	after, err := star.DecodeState(enc)
-	if err != nil {
-		return star.State{}, nil, err
+	if after, err = star.DecodeState(enc); err != nil {
+		return now, nil, err
 	}
-	diff, err := star.Difference(e.machine.State(), after)
-	if err != nil || len(diff) == 0 {
-		return e.machine.State(), nil, err
+	if diff, err = star.Difference(now, after); len(diff) == 0 {
+		after = now
 	}
-	is := issued{}
-	for k, n := range e.issued {
-		is[k] = n
-	}
-	err = e.rules.check(e.shape, effect{before: before, after: work, diff: diff, readOnly: e.program.Kit.ReadOnly(tool), reach: e.reach(tool)}, is)
 	return after, diff, err
+}
+
+// effect is what the rules are asked about.
+func (e *emulated) effect(tool string, args any, before, after map[string]any, diff agentbound.Diff) effect {
+	kit := e.program.Kit
+	return effect{
+		before: before, after: after, diff: diff, args: args,
+		readOnly: kit.ReadOnly(tool), reach: e.reach(tool), does: kit.Effects(tool),
+	}
 }

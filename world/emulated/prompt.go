@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -11,7 +12,7 @@ import (
 )
 
 // promptVersion is part of the world's name: a change of wording is another world.
-const promptVersion = "1"
+const promptVersion = "2"
 
 // system is what the model is told of its part, once a call.
 const system = `You play the tools of an office system. A program calls one tool at a time; you say what the call answers and what it changes in the records. The call's arguments have been checked. Code checks your answer, applies it, gives ids and does all arithmetic.
@@ -97,13 +98,23 @@ func (a ask) pastText() string {
 		lines = append(lines, fmt.Sprintf("(%d earlier ones are left out)", n))
 	}
 	for _, c := range past {
-		shown := string(c.Observation)
-		if len(shown) > longestPast {
-			shown = strings.ToValidUTF8(shown[:longestPast], "") + "…"
+		name := c.Tool // a subject may call by any name, one with line breaks too
+		if !plainName.MatchString(name) {
+			name = string(agentbound.StringValue(name))
 		}
-		lines = append(lines, c.String()+" -> "+shown)
+		lines = append(lines, short(name)+short(string(c.Args))+" -> "+short(string(c.Observation)))
 	}
 	return strings.Join(lines, "\n")
+}
+
+var plainName = regexp.MustCompile(`^\w{1,64}$`)
+
+// short keeps what is shown of an earlier call from filling the question.
+func short(text string) string {
+	if len(text) > longestPast {
+		return strings.ToValidUTF8(text[:longestPast], "") + "…"
+	}
+	return text
 }
 
 // line is a tree as JSON on one line.
@@ -195,5 +206,5 @@ func (q *sequence) form() string {
 	if q.integer {
 		return "a number"
 	}
-	return "as " + q.prefix + "17"
+	return q.prefix + "…"
 }

@@ -23,6 +23,8 @@ type resolver struct {
 	issued issued
 	news   map[string]any // new ids, by label
 
+	brought int // bytes that expressions named so far
+
 	past, given, made said // before the call, in its arguments, by its patch
 }
 

@@ -56,7 +56,7 @@ func (s *stored) answer(_ context.Context, c agentbound.Call, args agentbound.Va
 	if err != nil {
 		return star.Result{}, err
 	}
-	r, err := s.result(rec)
+	r, err := s.result(rec, args)
 	if err != nil {
 		return star.Result{}, fmt.Errorf("the stored answer to %s breaks the rules of the world: %w", c, err)
 	}
@@ -64,7 +64,7 @@ func (s *stored) answer(_ context.Context, c agentbound.Call, args agentbound.Va
 	return r, nil
 }
 
-func (s *stored) result(rec agentbound.CallRecord) (star.Result, error) {
+func (s *stored) result(rec agentbound.CallRecord, args agentbound.Value) (star.Result, error) {
 	now := s.world.machine.State()
 	if _, err := star.Decode(rec.Observation); err != nil {
 		return star.Result{}, fmt.Errorf("the observation is %w", err)
@@ -85,8 +85,8 @@ func (s *stored) result(rec agentbound.CallRecord) (star.Result, error) {
 	if len(rec.Observation) > maxShown {
 		return star.Result{}, fmt.Errorf("the observation has %d bytes; at most %d are shown", len(rec.Observation), maxShown)
 	}
-	if len(rec.Diff) == 0 {
-		return star.Result{OK: true, Observation: rec.Observation, After: now}, nil
+	if disguised(shown) {
+		return star.Result{}, errors.New("the observation is a failure's, and the call is said to have succeeded")
 	}
 	after, err := star.Apply(now, rec.Diff)
 	if err != nil {
@@ -100,8 +100,12 @@ func (s *stored) result(rec agentbound.CallRecord) (star.Result, error) {
 	if err != nil {
 		return star.Result{}, err
 	}
+	given, err := decode(args)
+	if err != nil {
+		return star.Result{}, err
+	}
 	is := maps.Clone(s.world.issued)
-	e := effect{before: before, after: work, diff: rec.Diff, readOnly: s.world.program.Kit.ReadOnly(rec.Tool), reach: s.world.reach(rec.Tool)}
+	e := s.world.effect(rec.Tool, given, before, work, rec.Diff)
 	if err := s.world.rules.check(s.world.shape, e, is); err != nil {
 		return star.Result{}, err
 	}

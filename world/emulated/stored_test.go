@@ -47,6 +47,11 @@ func TestTampered(t *testing.T) {
 		"a read that writes": {func(s []agentbound.Step) {
 			s[read].Calls[0].Diff = agentbound.Diff{{Op: "replace", Path: "/photos/P-2/listed", Value: agentbound.Value("true")}}
 		}, "only reads"},
+		"a recipient": {func(s []agentbound.Step) {
+			s[share].Calls[0].Diff[0].Value = agentbound.Value(`{"note":"","photo":"P-1","to":"x"}`)
+		}, "/shares/0/to: this tool puts its argument to"},
+		"no effect":  {func(s []agentbound.Step) { s[share].Calls[0].Diff = nil }, "adds one item to it, and the patch adds 0 items"},
+		"a disguise": {func(s []agentbound.Step) { s[share].Calls[0].Observation = agentbound.Value(`"error: no"`) }, "the observation is a failure's"},
 		"a permission fact": {func(s []agentbound.Step) {
 			s[share].Calls[0].Diff = append(s[share].Calls[0].Diff, agentbound.Op{Op: "replace", Path: "/photos/P-1/consent", Value: agentbound.Value(`"withdrawn"`)})
 		}, "/photos/P-1/consent cannot be changed by a call"},

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/world"
@@ -38,7 +39,7 @@ const maxSays = 500
 // and pay:2=the service is down.
 func Parse(s string) (Fault, error) {
 	m := written.FindStringSubmatch(s)
-	if m == nil {
+	if m == nil || !utf8.ValidString(s) {
 		return Fault{}, fmt.Errorf("fault %q is not well formed; want %s, as in pay:2=the service timed out", s, Form)
 	}
 	f := Fault{Tool: m[1], Says: m[5]}
@@ -111,24 +112,37 @@ func (w Worlds) Name() string {
 	return w.Factory.Name() + named + string(b)
 }
 
-// Split takes a name apart that Worlds gave; without a script where it has none.
+// Split takes a name apart that Worlds gave; without a script where it has none. What
+// stands before the script, a model's name, may hold anything.
 func Split(name string) (inner string, script []Fault, err error) {
-	i := strings.Index(name, named+"[")
-	if i < 0 {
-		return name, nil, nil
-	}
-	var all []string
-	if err := json.Unmarshal([]byte(name[i+len(named):]), &all); err != nil {
-		return "", nil, fmt.Errorf("world %q: its faults are not a list of texts: %w", name, err)
-	}
-	for _, s := range all {
-		f, err := Parse(s)
-		if err != nil {
-			return "", nil, fmt.Errorf("world %q: %w", name, err)
+	for from := 0; ; {
+		i := strings.Index(name[from:], named+"[")
+		if i < 0 {
+			return name, nil, err
 		}
-		script = append(script, f)
+		inner = name[:from+i]
+		script, err = list(name[len(inner)+len(named):])
+		if err == nil {
+			return inner, script, nil
+		}
+		err = fmt.Errorf("world %q: %w", name, err)
+		from += i + len(named)
 	}
-	return name[:i], script, nil
+}
+
+func list(text string) ([]Fault, error) {
+	var all []string
+	if err := json.Unmarshal([]byte(text), &all); err != nil {
+		return nil, fmt.Errorf("its faults are not a list of texts: %w", err)
+	}
+	script := make([]Fault, len(all))
+	for i, s := range all {
+		var err error
+		if script[i], err = Parse(s); err != nil {
+			return nil, err
+		}
+	}
+	return script, nil
 }
 
 // Open implements world.Factory.

@@ -27,10 +27,34 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: %s, %v", text, d, err)
 		}
 	}
-	for _, text := range []string{"", "pay", "pay:", "pay:0", "pay:3-2", "pay:x", "two words:1", ":1", "pay:1=", "pay:1-0", "pay:9999999", "pay:1=" + strings.Repeat("x", 501)} {
+	for _, text := range []string{"", "pay", "pay:", "pay:0", "pay:3-2", "pay:x", "two words:1", ":1", "pay:1=", "pay:1-0", "pay:9999999", "pay:1=a\xffb", "pay:1=" + strings.Repeat("x", 501)} {
 		if f, err := fault.Parse(text); err == nil || !strings.Contains(err.Error(), "fault ") {
 			t.Errorf("%q: %+v, %v", text, f, err)
 		}
+	}
+}
+
+// named is a factory of any name.
+type named struct {
+	world.Factory
+	name string
+}
+
+func (n named) Name() string { return n.name }
+
+// TestSplitAnyName: a name is taken apart whatever the names and texts in it are.
+func TestSplitAnyName(t *testing.T) {
+	for _, inner := range []string{"program", `emulated/2:compat:m faults [x@http://127.0.0.1/v1 (prompt 2)`, `a faults ["b:1"] c`} {
+		for _, says := range []string{"", `x faults ["y:1"]`, "a\nb\x00"} {
+			want := []fault.Fault{{Tool: "pay", From: 2, To: 2, Says: says}}
+			got, script, err := fault.Split(fault.Worlds{Factory: named{name: inner}, Script: want}.Name())
+			if d := cmp.Diff(want, script); d != "" || got != inner || err != nil {
+				t.Errorf("%s, %q: %s, %v, %s", inner, says, got, err, d)
+			}
+		}
+	}
+	if _, _, err := fault.Split(`program faults ["no fault"]`); err == nil {
+		t.Error("no fault is taken for one")
 	}
 }
 
