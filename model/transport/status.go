@@ -10,7 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
+	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/model"
 )
 
@@ -73,11 +75,21 @@ func Said(body []byte, secret string) Words {
 		_ = json.Unmarshal(shape.Error, &plain)
 	}
 	return Words{
-		Message: clean(cmp.Or(inner.Message, plain, shape.Message, string(shape.Detail))),
+		Message: clean(cmp.Or(inner.Message, plain, shape.Message, unescaped(shape.Detail))),
 		Code:    clean(cmp.Or(word(inner.Code), inner.Status, inner.Type, word(shape.Code), shape.Type)),
 		JSON:    true,
 		Details: details(inner.Details),
 	}
+}
+
+// unescaped is JSON without its escapes: a secret could hide in them.
+func unescaped(raw json.RawMessage) string {
+	var v any
+	if len(raw) == 0 || json.Unmarshal(raw, &v) != nil {
+		return string(raw)
+	}
+	text, _ := agentbound.EncodeJSON(v) // what was parsed encodes
+	return string(text)
 }
 
 // detail is an entry of the list, whatever its type.
@@ -109,7 +121,7 @@ func details(raw json.RawMessage) (d Details) {
 	return d
 }
 
-var page = regexp.MustCompile(`(?i)^\s*(?:<!doctype html|<html|<head|<body)`)
+var page = regexp.MustCompile(`(?i)^(?:\x{FEFF})?\s*(?:<!doctype html|<html|<head|<body)`)
 
 // Page reports whether a body is a web page.
 func Page(body []byte) bool { return page.Match(body) }
@@ -125,11 +137,19 @@ func word(code any) string {
 
 const longest = 300 // bytes of a server's words
 
+// line is what a server said as one line that a terminal may show. What cannot be seen is
+// dropped before the secret is looked for: it could stand in the middle of it.
 func line(s, secret string) string {
-	if secret != "" {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) || unicode.IsSpace(r) {
+			return r
+		}
+		return -1
+	}, strings.ToValidUTF8(s, ""))
+	s = strings.Join(strings.Fields(s), " ")
+	if secret = strings.Join(strings.Fields(secret), " "); secret != "" {
 		s = strings.ReplaceAll(s, secret, "[key]")
 	}
-	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "")), " ")
 	if len(s) > longest {
 		s = strings.ToValidUTF8(s[:longest], "") + "…"
 	}
@@ -159,6 +179,8 @@ func Status(status int, said Words) *model.Error {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden || said.Details.Reason == "API_KEY_INVALID":
 		// Servers repeat a key that they do not know; what they say is left out.
 		return is(model.FaultKey, "the server does not accept the key", "check the key and what it may use", false)
+	case status == http.StatusProxyAuthRequired:
+		return is(model.FaultAddress, "a proxy on the way wants credentials", proxyRemedy, false)
 	case status == http.StatusTooManyRequests && said.Details.After > 0 && !strings.Contains(said.Details.Quota, "PerDay"):
 		// Google speaks of the quota and the plan where a limit per minute was met, too.
 		return is(model.FaultRate, "too many requests", "lower --concurrency, or try again later", true)
