@@ -11,13 +11,12 @@ import (
 
 	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/model"
-	"github.com/agentbound/agentbound/model/openaiapi"
 	"github.com/agentbound/agentbound/model/transport"
 )
 
 // read reads an answer, which may have come as a stream.
 func (m *Model) read(body []byte) (model.Response, error) {
-	if openaiapi.Streamed(body) {
+	if transport.Streamed(body) {
 		var err error
 		if body, err = m.assemble(body); err != nil {
 			return model.Response{}, err

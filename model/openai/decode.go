@@ -19,7 +19,7 @@ import (
 // read reads an answer, which may have come as a stream.
 func (m *Model) read(body []byte) (model.Response, error) {
 	var done []responses.ResponseOutputItemUnion
-	if openaiapi.Streamed(body) {
+	if transport.Streamed(body) {
 		var err error
 		if body, done, err = m.last(body); err != nil {
 			return model.Response{}, err
@@ -96,9 +96,9 @@ func (m *Model) decode(body []byte, done []responses.ResponseOutputItemUnion) (m
 	switch r.Status {
 	case responses.ResponseStatusCompleted, responses.ResponseStatusIncomplete, "":
 	case responses.ResponseStatusFailed:
-		return model.Response{}, &model.Error{Fault: model.FaultServer, Status: http.StatusOK, What: "the response failed, and does not say why"}
+		return model.Response{}, &model.Error{Fault: model.FaultServer, Status: http.StatusOK, Begun: true, What: "the response failed, and does not say why"}
 	default:
-		return model.Response{}, &model.Error{Fault: model.FaultServer, Status: http.StatusOK, What: fmt.Sprintf("the response is not complete (%.40s)", r.Status)}
+		return model.Response{}, &model.Error{Fault: model.FaultServer, Status: http.StatusOK, Begun: true, What: fmt.Sprintf("the response is not complete (%.40s)", r.Status)}
 	}
 	if !r.JSON.Output.Valid() && done == nil {
 		return model.Response{}, transport.Malformed("it has no output", body)

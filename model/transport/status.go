@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,7 +22,7 @@ import (
 func (g guard) refusal(res *http.Response, body []byte) *model.Error {
 	said := Said(body, g.Secret)
 	if g.Filtered != nil && g.Filtered(res.StatusCode, body) {
-		return &model.Error{Fault: model.FaultRequest, Status: res.StatusCode, Code: Filter, What: cmp.Or(said.Message, "the provider's filter rejects the request")}
+		return &model.Error{Fault: model.FaultRequest, Status: res.StatusCode, Code: Filter, Begun: true, What: cmp.Or(said.Message, "the provider's filter rejects the request")}
 	}
 	e := Status(res.StatusCode, said)
 	if asked := g.after(res.Header); asked > 0 {
@@ -164,9 +166,13 @@ var (
 	overCapacity = regexp.MustCompile(`(?i)overloaded|rate[_ ]limit`)
 )
 
+// late are the statuses of who waited for an answer in vain: one may be under way, and
+// paid for. 499 and 524 are those of servers that stand before others.
+var late = []int{http.StatusRequestTimeout, 499, http.StatusGatewayTimeout, 524}
+
 // Status is the fault that a status and a server's words make.
 func Status(status int, said Words) *model.Error {
-	e := &model.Error{Status: status, Code: said.Code, After: said.Details.After}
+	e := &model.Error{Status: status, Code: said.Code, After: said.Details.After, Begun: slices.Contains(late, status)}
 	is := func(f model.Fault, what, remedy string, quote bool) *model.Error {
 		e.Fault, e.What, e.Remedy = f, fmt.Sprintf("%s (status %d)", what, status), remedy
 		if quote && said.Message != "" {
@@ -250,7 +256,21 @@ func Inside(raw []byte, secret string) *model.Error {
 			status = cmp.Or(statusOf(code), statusOf(known.Type), status)
 		}
 	}
-	return Status(status, Said([]byte(`{"error":`+string(raw)+`}`), secret))
+	e := Status(status, Said([]byte(`{"error":`+string(raw)+`}`), secret))
+	e.Begun = e.Fault == model.FaultServer || e.Fault == model.FaultRequest
+	return e
+}
+
+// Midway is an error that a stream tells. Where its answer had begun, what there was of it
+// may be charged for.
+func Midway(err error, begun bool) error {
+	e, ok := errors.AsType[*model.Error](err)
+	if !ok || !begun {
+		return err
+	}
+	said := *e
+	said.Begun = true
+	return &said
 }
 
 func statusOf(code string) int {
