@@ -126,6 +126,9 @@ func TestStatuses(t *testing.T) {
 		500: model.FaultServer, 501: model.FaultAddress, 502: model.FaultServer, 503: model.FaultServer, 504: model.FaultServer, 520: model.FaultServer, 529: model.FaultServer,
 	} {
 		e := transport.Status(status, transport.Words{Message: "so", JSON: true})
+		if waited := status == 408 || status == 504; e.Begun != waited {
+			t.Errorf("%d: begun %v", status, e.Begun)
+		}
 		if e.Fault != want || e.Status != status || !strings.Contains(e.What, fmt.Sprint(status)) {
 			t.Errorf("%d: %+v", status, e)
 		}
@@ -233,7 +236,7 @@ func TestInside(t *testing.T) {
 		`{"code":"bio_policy"}`: model.FaultRequest, `{"code":"invalid_api_key"}`: model.FaultKey,
 		`{"code":"something_new"}`: model.FaultServer, `"text"`: model.FaultServer, `{"code":99}`: model.FaultServer, `{`: model.FaultServer,
 	} {
-		if e := transport.Inside([]byte(raw), ""); e.Fault != want || e.What == "" {
+		if e := transport.Inside([]byte(raw), ""); e.Fault != want || e.What == "" || e.Begun != (want == model.FaultServer || want == model.FaultRequest) {
 			t.Errorf("%s: %+v", raw, e)
 		}
 	}
