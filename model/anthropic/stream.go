@@ -7,6 +7,9 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/v2"
 )
 
+// mostBlocks of an answer are far more than a model makes.
+const mostBlocks = 10_000
+
 // assembly is a streamed answer so far. The SDK puts it together, but for the pieces of
 // texts: it copies what there is at each of them, which takes minutes for a stream of
 // many small ones.
@@ -25,6 +28,9 @@ func (a *assembly) add(e anthropic.MessageStreamEventUnion) error {
 	case "message_start":
 		*a = assembly{inputs: map[int64]string{}}
 	case "content_block_start":
+		if len(a.pieces) == mostBlocks {
+			return fmt.Errorf("there are more than %d blocks", mostBlocks)
+		}
 		a.pieces = append(a.pieces, pieces{})
 	case "content_block_delta":
 		if to := a.field(e); to != nil {

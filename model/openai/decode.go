@@ -28,6 +28,9 @@ func (m *Model) read(body []byte) (model.Response, error) {
 	return m.decode(body, done)
 }
 
+// mostItems of an answer are far more than a model makes.
+const mostItems = 10_000
+
 // last is the response as a stream ends with it, and the items that were complete before:
 // some servers leave them out of the response.
 func (m *Model) last(body []byte) (whole []byte, done []responses.ResponseOutputItemUnion, err error) {
@@ -51,6 +54,9 @@ func (m *Model) last(body []byte) (whole []byte, done []responses.ResponseOutput
 			whole = e.Response
 		case "response.output_item.done":
 			var it responses.ResponseOutputItemUnion
+			if len(items) == mostItems {
+				return transport.Malformed("it has too many items", data)
+			}
 			if json.Unmarshal(e.Item, &it) == nil {
 				items[e.Index] = it
 			}

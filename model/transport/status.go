@@ -137,11 +137,18 @@ func word(code any) string {
 	return s
 }
 
-const longest = 300 // bytes of a server's words
+const (
+	longest = 300      // bytes of a server's words
+	looked  = 64 << 10 // bytes of them that are looked at
+)
 
 // line is what a server said as one line that a terminal may show. What cannot be seen is
 // dropped before the secret is looked for: it could stand in the middle of it.
 func line(s, secret string) string {
+	if secret != "" {
+		s = strings.ReplaceAll(s, secret, "[key]")
+	}
+	s = s[:min(len(s), looked)]
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) || unicode.IsSpace(r) {
 			return r

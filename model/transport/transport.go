@@ -69,8 +69,15 @@ func (g guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if res.StatusCode < 200 || res.StatusCode > 299 {
+	fault := dense(body)
+	switch refused := res.StatusCode < 200 || res.StatusCode > 299; {
+	case refused && fault != nil:
+		return nil, g.refusal(res, nil) // its status says enough
+	case refused:
 		return nil, g.refusal(res, body)
+	case fault != nil:
+		fault.Status = res.StatusCode
+		return nil, fault
 	}
 	res.Body, res.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	return res, nil
