@@ -17,7 +17,7 @@ import (
 type body string
 
 func (b body) RoundTrip(*http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(string(b)))}, nil
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(string(b)))}, nil
 }
 
 func asked(t *testing.T, b body) (model.Response, error) {
