@@ -42,6 +42,7 @@ type Error struct {
 	Remedy string        // what to do about it; may be empty
 	Status int           // of HTTP, where there was one
 	Code   string        // the server's own, where it had one
+	Begun  bool          // the server may have worked on an answer, and charge for it
 	After  time.Duration // the server asks to wait so long before another attempt
 	Err    error         // the cause; may be nil
 }

@@ -51,7 +51,7 @@ func describe(std stdio, rooms rooms, s *suite.Suite, all []resolved) error {
 type worst struct {
 	kind    string // of the agent
 	calls   int64
-	tokens  int64 // 0: no bound is known
+	tokens  float64 // 0: no bound is known
 	usd     float64
 	known   bool // usd is
 	likely  float64
@@ -80,6 +80,9 @@ func (w worst) String() string {
 // answerBound is the most tokens that an answer of an agent's model can have; 0: not known.
 func answerBound(a agentbound.AgentRef, rate price.Price) int64 {
 	asked, _ := strconv.ParseInt(a.Settings["max_tokens"], 10, 64) // default: 0
+	if p, ok := protocolOf(a.Name); ok && p.most != nil {
+		asked = p.most(a.Settings["model"], a.Settings["effort"], asked)
+	}
 	return least(asked, rate.MaxOutput, rate.Window)
 }
 
@@ -139,10 +142,14 @@ func (w *worst) add(task *agentbound.Task, p agentbound.Plan, asked, answer int6
 	begin := model.Request{Messages: []model.Message{{Text: task.Setting}, {Text: task.Instruction}}, Tools: task.Tools}
 	input, repeats := int64(begin.Bytes())+promptBytes, int64(p.Repeats)
 	grows := answer + int64(p.Limits.Calls)*int64(p.Limits.Observation) // a token is at least a byte
-	for range asked {
+	for left := asked; left > 0; left-- {
 		u := model.Usage{Input: least(input, rate.Window), Output: answer}
-		w.tokens += repeats * (u.Input + u.Output)
-		w.usd += float64(repeats) * rate.Request(u)
+		alike := repeats
+		if input >= rate.Window && rate.Window > 0 { // and so are all that follow
+			alike, left = repeats*left, 1
+		}
+		w.tokens += float64(alike) * float64(u.Input+u.Output)
+		w.usd += float64(alike) * rate.Request(u)
 		input += grows
 	}
 }
@@ -193,14 +200,14 @@ func dollars(x float64) string {
 }
 
 // amount is a count of tokens in few digits.
-func amount(n int64) string {
+func amount(n float64) string {
 	for _, unit := range []struct {
 		of   float64
 		name string
 	}{{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
-		if float64(n) >= unit.of {
-			return fmt.Sprintf("%.1f%s", float64(n)/unit.of, unit.name)
+		if n >= unit.of {
+			return fmt.Sprintf("%.1f%s", n/unit.of, unit.name)
 		}
 	}
-	return strconv.FormatInt(n, 10)
+	return strconv.FormatFloat(n, 'f', 0, 64)
 }

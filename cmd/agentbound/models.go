@@ -53,7 +53,7 @@ func (r rooms) model(spec string, o modelOptions) (model.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.keep.wrap(weighed{m}, o.part), nil
+	return r.keep.wrap(weighed{m, o.key}, o.part), nil
 }
 
 // named turns a preset's name into its specification and effort. What has a colon is a
@@ -79,10 +79,24 @@ func (r rooms) named(spec string, o modelOptions) (string, modelOptions, error) 
 	return p.Spec, o, nil
 }
 
-// weighed lets pace and budget know what each turn asks for.
-type weighed struct{ model.Model }
+// weighed lets pace and budget know what each turn asks for, and keeps the key out of what
+// comes back: a server that repeats it must not have it stored.
+type weighed struct {
+	model.Model
+	key string
+}
 
 // Chat implements model.Model.
 func (w weighed) Chat(ctx context.Context, r model.Request) (model.Response, error) {
-	return w.Model.Chat(model.Weigh(ctx, r), r)
+	res, err := w.Model.Chat(model.Weigh(ctx, r), r)
+	if len(w.key) < leastEnvironment { // what a server of one's own is given is often a word
+		return res, err
+	}
+	strike := func(s string) string { return strings.ReplaceAll(s, w.key, "[key]") }
+	m := &res.Message
+	res.Refusal, res.Model, m.Text, m.Reasoning = strike(res.Refusal), strike(res.Model), strike(m.Text), strike(m.Reasoning)
+	for i, c := range m.Calls {
+		m.Calls[i] = model.ToolCall{ID: strike(c.ID), Name: strike(c.Name), Args: strike(c.Args)}
+	}
+	return res, err
 }

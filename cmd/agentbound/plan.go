@@ -242,6 +242,9 @@ func (r request) base(s *suite.Suite) (agentbound.Plan, error) {
 	if r.Repeats < 0 || r.Limit < 0 || r.MaxSteps < 0 {
 		return p, usage("--repeats, --limit and --max-steps cannot be negative")
 	}
+	if r.Repeats > mostRepeats || r.MaxSteps > mostSteps {
+		return p, usage("--repeats goes up to %d and --max-steps up to %d", mostRepeats, mostSteps)
+	}
 	chosen, err := run.Select(s, r.Families, r.Limit)
 	if err != nil {
 		return p, coded{exitUsage, err}
@@ -264,10 +267,17 @@ func (r request) base(s *suite.Suite) (agentbound.Plan, error) {
 	return p, nil
 }
 
+// What is asked for stays within what can be counted, in money and in time.
+const (
+	mostRepeats = 1_000_000_000
+	mostSteps   = 1_000_000
+	mostTokens  = 1_000_000_000
+)
+
 func (r request) asking() (asking, error) {
 	ask := asking{form: r.Form, temperature: r.Temperature, maxTokens: r.MaxTokens, modelOptions: modelOptions{effort: r.Effort, stream: r.Stream}}
-	if r.MaxTokens < 0 {
-		return ask, usage("--max-tokens cannot be negative")
+	if r.MaxTokens < 0 || r.MaxTokens > mostTokens {
+		return ask, usage("--max-tokens %d: want 0 to %d", r.MaxTokens, mostTokens)
 	}
 	if r.PerCall == "" {
 		return ask, nil

@@ -48,8 +48,9 @@ func (r request) subject(rooms rooms, spec string, ask asking) (agent.Agent, age
 	a, err := rooms.agent(spec, ask)
 	if gone, ok := errors.AsType[*absent](err); ok && r.dry {
 		ref := agentbound.AgentRef{Name: gone.preset.Spec, Kind: string(gone.preset.Kind), Label: gone.preset.Name}
+		ref.Settings = map[string]string{"model": gone.preset.ModelID(), "effort": cmp.Or(ask.effort, gone.preset.Effort)}
 		if n := cmp.Or(ask.maxTokens, gone.preset.MaxTokens); n > 0 {
-			ref.Settings = map[string]string{"max_tokens": strconv.Itoa(n)}
+			ref.Settings["max_tokens"] = strconv.Itoa(n)
 		}
 		return nil, ref, gone, nil
 	}

@@ -19,7 +19,10 @@ type protocol struct {
 	home   string // the base URL where none is named; empty: one must be
 	keyEnv string
 	local  bool // a key only where the server asks for one
-	open   func(spec string, o modelOptions) (model.Model, error)
+	// most is what a request asks for at most where a run asks for asked tokens, or for
+	// none; nil: what the run asks for.
+	most func(model, effort string, asked int64) int64
+	open func(spec string, o modelOptions) (model.Model, error)
 }
 
 // protocols are the ways there are, in the order in which agents lists them.
@@ -31,6 +34,7 @@ func protocols() []protocol {
 		},
 	}, {
 		scheme: anthropic.Scheme, speaks: "messages", about: "a model of Anthropic's", home: anthropic.Home, keyEnv: anthropic.KeyEnv,
+		most: anthropic.MaxTokens,
 		open: func(spec string, o modelOptions) (model.Model, error) {
 			return anthropic.New(spec, anthropic.Options{Key: o.key, Retry: o.retry(), Effort: o.effort, Stream: o.stream})
 		},

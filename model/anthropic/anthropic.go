@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -76,7 +78,7 @@ func New(spec string, o Options) (*Model, error) {
 	}
 	options := []option.RequestOption{
 		option.WithBaseURL(at.Base + "/"), option.WithMaxRetries(0), option.WithRequestTimeout(forever), option.WithoutOpenTelemetry(),
-		option.WithHTTPClient(transport.Client(transport.Options{Limit: o.Limit, Secret: o.Key, Base: o.HTTP})),
+		option.WithHTTPClient(transport.Client(transport.Options{Limit: o.Limit, Secret: o.Key, Base: o.HTTP, Filtered: filtered})),
 	}
 	if o.Key != "" {
 		options = append(options, option.WithAPIKey(o.Key))
@@ -110,10 +112,14 @@ func (m *Model) Chat(ctx context.Context, r model.Request) (model.Response, erro
 	if err != nil {
 		return model.Response{}, m.explain(&model.Error{Fault: model.FaultRequest, What: err.Error(), Err: err})
 	}
+	r.MaxTokens = int(params.MaxTokens) // what is asked for decides what it can cost
 	var whole answer
 	for pauses := 0; ; pauses++ {
-		part, err := m.turn(ctx, params, r)
+		part, err := m.turn(model.Weigh(ctx, r), params, r)
 		if e, ok := errors.AsType[*model.Error](err); ok {
+			if e.Code == transport.Filter {
+				return model.Response{Message: model.Message{Role: model.Assistant}, Stop: model.StopRefusal, Refusal: e.What, Usage: whole.usage}, nil
+			}
 			return model.Response{}, m.explain(e)
 		}
 		if err != nil {
@@ -124,6 +130,7 @@ func (m *Model) Chat(ctx context.Context, r model.Request) (model.Response, erro
 			return whole.response(), nil
 		}
 		params.Messages = append(params.Messages, anthropic.NewAssistantMessage(asCame(part.blocks)...))
+		r.Messages = append(slices.Clip(r.Messages), model.Message{Role: model.Assistant, State: part.raw()})
 	}
 }
 
@@ -137,8 +144,8 @@ func (m *Model) turn(ctx context.Context, params anthropic.MessageNewParams, r m
 			return model.Response{}, fault(err)
 		}
 		var err error
-		got, err = read(body, m.key)
-		return model.Response{}, err
+		got, err = read(ctx, body, m.key)
+		return model.Response{Usage: got.usage}, err
 	})
 	return got, err
 }
@@ -163,6 +170,13 @@ func fault(err error) error {
 	}
 	// Only a request that could not be made comes here.
 	return &model.Error{Fault: model.FaultRequest, What: "the request could not be made", Err: err}
+}
+
+// blocked is what the vendor's filter says, with the status of a rejected request.
+var blocked = regexp.MustCompile(`(?i)blocked by (?:our )?content filter`)
+
+func filtered(status int, body []byte) bool {
+	return status == http.StatusBadRequest && blocked.Match(body)
 }
 
 // explain says of a fault which model it is about. A request that is too large is a

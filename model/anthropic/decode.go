@@ -1,15 +1,14 @@
 package anthropic
 
 import (
-	"bytes"
+	"cmp"
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
-	"regexp"
 	"strings"
 
 	"github.com/anthropics/anthropic-sdk-go/v2"
-	"github.com/anthropics/anthropic-sdk-go/v2/packages/ssestream"
 
 	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/model"
@@ -34,19 +33,17 @@ type block struct {
 	call     model.ToolCall
 }
 
-var streamed = regexp.MustCompile(`^\s*(?:event|data|id|retry)?:`)
-
 // read reads a body: an answer, or a stream of events that make one. What is neither is
 // a fault; what the model said, however odd, is its turn.
-func read(body []byte, key string) (answer, error) {
+func read(ctx context.Context, body []byte, key string) (answer, error) {
 	var said anthropic.Message
 	if err := json.Unmarshal(body, &said); err == nil {
 		return readWhole(said, body, key)
 	}
-	if !streamed.Match(body) {
+	if !transport.Streamed(body) {
 		return answer{}, transport.Malformed("it is neither a JSON object nor a stream of events", body)
 	}
-	return readStream(body, key)
+	return readStream(ctx, body, key)
 }
 
 func readWhole(said anthropic.Message, body []byte, key string) (answer, error) {
@@ -60,29 +57,30 @@ func readWhole(said anthropic.Message, body []byte, key string) (answer, error) 
 }
 
 // readStream puts a streamed answer together. One that ends before its last event broke
-// off.
-func readStream(body []byte, key string) (answer, error) {
-	var said anthropic.Message
-	inputs := map[int64]string{} // as they came: the SDK drops those that are no JSON
-	events := ssestream.NewDecoder(&http.Response{Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(body))})
-	for events.Next() {
-		event := events.Event()
-		if event.Type == "error" {
-			return answer{}, inner(event.Data, key)
+// off. Where its time is over in the middle of that, the error is ctx's.
+func readStream(ctx context.Context, body []byte, key string) (answer, error) {
+	a := assembly{inputs: map[int64]string{}}
+	begun := false
+	for event := range transport.Events(body) {
+		if ctx.Err() != nil {
+			return answer{}, context.Cause(ctx)
 		}
+		if event.Name == "error" {
+			return answer{}, transport.Midway(inner(event.Data, key), begun)
+		}
+		begun = true
 		var e anthropic.MessageStreamEventUnion
 		if err := json.Unmarshal(event.Data, &e); err != nil {
 			return answer{}, transport.Malformed("an event of its stream is no JSON object", event.Data)
 		}
-		if err := said.Accumulate(e); err != nil {
+		if err := a.add(e); err != nil {
 			return answer{}, transport.Malformed("the events of its stream are out of order", body)
 		}
-		inputs[e.Index] += e.Delta.PartialJSON
 		if e.Type == "message_stop" {
-			if said.StopReason == "" {
+			if a.said.StopReason == "" {
 				return answer{}, transport.Malformed("its stream does not say why it ended", body)
 			}
-			return decoded(said, inputs), nil
+			return decoded(a.said, a.inputs), nil
 		}
 	}
 	return answer{}, &model.Error{Fault: model.FaultConnection, What: "the stream broke off before its end", Err: io.ErrUnexpectedEOF}
@@ -101,7 +99,12 @@ func inner(body []byte, key string) *model.Error {
 	if status == 0 {
 		status = http.StatusInternalServerError
 	}
-	return transport.Status(status, said)
+	if filtered(status, body) {
+		return &model.Error{Fault: model.FaultRequest, Status: status, Code: transport.Filter, Begun: true, What: cmp.Or(said.Message, "the provider's filter rejects the request")}
+	}
+	e := transport.Status(status, said)
+	e.Begun = e.Fault == model.FaultServer || e.Fault == model.FaultRequest
+	return e
 }
 
 func decoded(said anthropic.Message, inputs map[int64]string) answer {
@@ -140,6 +143,14 @@ func (a answer) paused() bool {
 		}
 	}
 	return true
+}
+
+// raw is its blocks as they came.
+func (a answer) raw() (raw []byte) {
+	for _, b := range a.blocks {
+		raw = append(raw, b.raw...)
+	}
+	return raw
 }
 
 func (a answer) response() model.Response {

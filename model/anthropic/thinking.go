@@ -92,5 +92,15 @@ func (t thinking) set(p *anthropic.MessageNewParams) {
 	}
 }
 
+// MaxTokens is what a request asks for at most, thinking too, where a run asks for asked
+// tokens (0: none set).
+func MaxTokens(name, effort string, asked int64) int64 {
+	if asked <= 0 {
+		asked = DefaultMaxTokens
+	}
+	how, _ := thinkingOf(name, effort) // an effort that is none is refused elsewhere
+	return min(asked, mostTokens) + how.budget
+}
+
 // takesTemperature: models from Claude 4.7 on reject one, and so do all while they think.
 func (m *Model) takesTemperature() bool { return tempered.MatchString(m.at.Model) && !m.thinking.on() }

@@ -182,13 +182,17 @@ func (b *Budget) settle(reserved, cost Amount, bytes int, u model.Usage) {
 }
 
 // cost is what an attempt cost: what the server told; nothing where it turned the request
-// away or was not reached; else the most, since it may have worked on it.
+// away or was not reached; else the most, since it may have worked on it. A server that
+// tells of no input has not told: there is none without.
 func (p *purse) cost(most Amount, r model.Response, err error) Amount {
-	if err == nil && r.Usage.Input+r.Usage.Output > 0 {
+	if err == nil && r.Usage.Input > 0 {
 		return Amount{USD: p.price.Request(r.Usage), Tokens: r.Usage.Input + r.Usage.Output}
 	}
 	if err != nil && unpaid(err) {
 		return Amount{}
+	}
+	if output := r.Usage.Output; output > 0 {
+		most.USD, most.Tokens = max(most.USD, p.price.Request(r.Usage)), max(most.Tokens, output)
 	}
 	return most
 }
@@ -199,12 +203,15 @@ func unpaid(err error) bool {
 	if !ok {
 		return false // broken off
 	}
+	if fault.Begun {
+		return false
+	}
 	switch fault.Fault {
 	case model.FaultTimeout, model.FaultAnswer:
 		return false
 	case model.FaultConnection:
 		dial, ok := errors.AsType[*net.OpError](fault.Err)
-		return ok && dial.Op == "dial"
+		return ok && (dial.Op == "dial" || dial.Op == "proxyconnect")
 	}
 	return true
 }

@@ -72,6 +72,7 @@ func TestNeverPassed(t *testing.T) {
 		"tokens":           {budget.Amount{Tokens: 10_000}, model.Usage{Input: 250, Output: 50}, 28, budget.Amount{USD: 0.0025, Tokens: 300}},
 		"both":             {budget.Amount{USD: 1, Tokens: 5000}, model.Usage{Input: 250, Output: 50}, 12, budget.Amount{USD: 0.0025, Tokens: 300}},
 		"as much as there": {budget.Amount{Tokens: 11_000}, model.Usage{Input: 1000, Output: 100}, 10, budget.Amount{Tokens: 1100}},
+		"a part told":      {budget.Amount{Tokens: 11_000}, model.Usage{Output: 5}, 10, budget.Amount{Tokens: 1100}},
 		"not told":         {budget.Amount{Tokens: 11_000}, model.Usage{}, 10, budget.Amount{Tokens: 1100}},
 		"none fits":        {budget.Amount{Tokens: 1000}, model.Usage{Input: 1, Output: 1}, 0, budget.Amount{Tokens: 2}},
 	} {
@@ -155,6 +156,9 @@ func TestFailedAttempts(t *testing.T) {
 		"broken off":     {&model.Error{Fault: model.FaultConnection, Status: 200}, 1100},
 		"too late":       {&model.Error{Fault: model.FaultTimeout}, 1100},
 		"no answer":      {&model.Error{Fault: model.FaultAnswer, Status: 200}, 1100},
+		"broken inside":  {&model.Error{Fault: model.FaultServer, Status: 529, Begun: true}, 1100},
+		"filtered":       {&model.Error{Fault: model.FaultRequest, Status: 400, Begun: true}, 1100},
+		"proxy down":     {&model.Error{Fault: model.FaultConnection, Err: &net.OpError{Op: "proxyconnect", Err: errors.New("connection refused")}}, 0},
 		"the trial over": {context.Canceled, 1100},
 	} {
 		b := budget.New(budget.Amount{Tokens: 50_000})

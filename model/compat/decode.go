@@ -11,13 +11,12 @@ import (
 
 	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/model"
-	"github.com/agentbound/agentbound/model/openaiapi"
 	"github.com/agentbound/agentbound/model/transport"
 )
 
 // read reads an answer, which may have come as a stream.
 func (m *Model) read(body []byte) (model.Response, error) {
-	if openaiapi.Streamed(body) {
+	if transport.Streamed(body) {
 		var err error
 		if body, err = m.assemble(body); err != nil {
 			return model.Response{}, err
@@ -29,6 +28,9 @@ func (m *Model) read(body []byte) (model.Response, error) {
 // decode reads an answer. What is no answer of the protocol is a fault; what the model
 // said, however odd, is its turn.
 func (m *Model) decode(body []byte) (model.Response, error) {
+	if e := transport.Dense(body); e != nil { // one that was put together, too
+		return model.Response{}, e
+	}
 	var c openai.ChatCompletion
 	if err := json.Unmarshal(body, &c); err != nil {
 		return model.Response{}, transport.Malformed("it is no JSON object", body)
@@ -102,13 +104,14 @@ func parts(raw string) (text, thinking string) {
 	if json.Unmarshal([]byte(raw), &list) != nil {
 		return "", ""
 	}
+	var texts, thoughts strings.Builder
 	for _, p := range list {
-		text += p.Text
+		texts.WriteString(p.Text)
 		for _, t := range p.Thinking {
-			thinking += t.Text
+			thoughts.WriteString(t.Text)
 		}
 	}
-	return text, thinking
+	return texts.String(), thoughts.String()
 }
 
 // reasoningFields are where servers show reasoning.

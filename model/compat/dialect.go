@@ -163,7 +163,7 @@ func (d Dialect) brokeOff(reason string) error {
 	if !slices.Contains(d.Broken, reason) {
 		return nil
 	}
-	return &model.Error{Fault: model.FaultServer, Status: http.StatusOK, Code: reason, What: fmt.Sprintf("the server could not finish the turn (%s)", reason)}
+	return &model.Error{Fault: model.FaultServer, Status: http.StatusOK, Code: reason, Begun: true, What: fmt.Sprintf("the server could not finish the turn (%s)", reason)}
 }
 
 // stop normalises the reason. What was called outranks the word: servers say "stop" of a

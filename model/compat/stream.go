@@ -32,7 +32,9 @@ type assembly struct {
 	texts         map[string]*strings.Builder
 	parts         map[string][]json.RawMessage // fields that came as lists
 	others        map[string]json.RawMessage
+	detail        *detail // the last of reasoning_details, while pieces of it come
 	calls         []*callAssembly
+	byIndex       map[int]*callAssembly // the last call of each index
 	done          bool
 }
 
@@ -46,7 +48,7 @@ type callAssembly struct {
 // both are read by the same rules. A stream without a reason to end or without the mark
 // of its end was cut: where, nobody knows.
 func (m *Model) assemble(body []byte) ([]byte, error) {
-	a := &assembly{texts: map[string]*strings.Builder{}, parts: map[string][]json.RawMessage{}, others: map[string]json.RawMessage{}}
+	a := &assembly{texts: map[string]*strings.Builder{}, parts: map[string][]json.RawMessage{}, others: map[string]json.RawMessage{}, byIndex: map[int]*callAssembly{}}
 	err := openaiapi.Events(body, func(name string, data []byte) error {
 		if string(data) == "[DONE]" {
 			a.done = true
@@ -117,6 +119,9 @@ func (a *assembly) field(name string, raw json.RawMessage) {
 	case name == "tool_calls":
 		a.call(raw)
 	case json.Unmarshal(raw, &text) == nil:
+		if name == "reasoning_details" {
+			a.seal()
+		}
 		if text == "" && len(a.parts[name]) > 0 {
 			return
 		}
@@ -146,47 +151,104 @@ func (a *assembly) field(name string, raw json.RawMessage) {
 // part adds to a list. Details of reasoning come in pieces that name their place: the
 // pieces of one are joined as its fields.
 func (a *assembly) part(name string, raw json.RawMessage) {
-	place := func(raw json.RawMessage) (index int, kind string, ok bool) {
-		var at struct {
-			Index *int   `json:"index"`
-			Type  string `json:"type"`
+	if name == "reasoning_details" {
+		if a.detail.take(raw) {
+			return
 		}
-		if json.Unmarshal(raw, &at) != nil || at.Index == nil {
-			return 0, "", false
-		}
-		return *at.Index, at.Type, true
-	}
-	if last := len(a.parts[name]) - 1; last >= 0 && name == "reasoning_details" {
-		index, kind, ok := place(raw)
-		before, kindBefore, okBefore := place(a.parts[name][last])
-		if ok && okBefore && index == before && kind == kindBefore {
-			a.parts[name][last] = joined(a.parts[name][last], raw)
+		a.seal()
+		if a.detail = newDetail(raw); a.detail != nil {
 			return
 		}
 	}
 	a.parts[name] = append(a.parts[name], raw)
 }
 
-// joined is a detail with the next piece of it.
-func joined(whole, piece json.RawMessage) json.RawMessage {
-	var w, p map[string]any
-	if json.Unmarshal(whole, &w) != nil || json.Unmarshal(piece, &p) != nil {
-		return whole
+// seal ends the detail that pieces were joined to.
+func (a *assembly) seal() {
+	if a.detail != nil {
+		a.parts["reasoning_details"] = append(a.parts["reasoning_details"], a.detail.whole())
+		a.detail = nil
 	}
-	for k, v := range p {
-		before, isText := w[k].(string)
-		text, ok := v.(string)
+}
+
+// detail is a detail of reasoning as its pieces come.
+type detail struct {
+	index  int
+	kind   string
+	first  json.RawMessage
+	joined bool // there was more than the first piece
+	fields map[string]any
+	texts  map[string]*strings.Builder // of the fields that pieces go on with
+}
+
+// newDetail begins one; nil where a piece does not say which it belongs to.
+func newDetail(raw json.RawMessage) *detail {
+	index, kind, ok := place(raw)
+	d := &detail{index: index, kind: kind, first: raw, fields: map[string]any{}, texts: map[string]*strings.Builder{}}
+	if !ok || !d.add(raw) {
+		return nil
+	}
+	return d
+}
+
+func place(raw json.RawMessage) (index int, kind string, ok bool) {
+	var at struct {
+		Index *int   `json:"index"`
+		Type  string `json:"type"`
+	}
+	if json.Unmarshal(raw, &at) != nil || at.Index == nil {
+		return 0, "", false
+	}
+	return *at.Index, at.Type, true
+}
+
+// take adds a piece, if it is one of this detail.
+func (d *detail) take(raw json.RawMessage) bool {
+	if d == nil {
+		return false
+	}
+	index, kind, ok := place(raw)
+	if !ok || index != d.index || kind != d.kind {
+		return false
+	}
+	d.joined = true
+	return d.add(raw)
+}
+
+func (d *detail) add(raw json.RawMessage) bool {
+	var piece map[string]any
+	if json.Unmarshal(raw, &piece) != nil {
+		return false
+	}
+	for k, v := range piece {
+		text, isText := v.(string)
 		switch {
-		case v == nil:
-		case isText && ok && slices.Contains([]string{"text", "summary", "data"}, k):
-			w[k] = before + text
+		case v == nil && d.joined:
+		case isText && slices.Contains([]string{"text", "summary", "data"}, k):
+			if d.texts[k] == nil {
+				d.texts[k] = &strings.Builder{}
+			}
+			d.texts[k].WriteString(text)
+			delete(d.fields, k)
 		default:
-			w[k] = v
+			d.fields[k] = v
+			delete(d.texts, k)
 		}
 	}
-	b, err := agentbound.EncodeJSON(w)
+	return true
+}
+
+// whole is the detail; of one piece it is what came.
+func (d *detail) whole() json.RawMessage {
+	if !d.joined {
+		return d.first
+	}
+	for k, t := range d.texts {
+		d.fields[k] = t.String()
+	}
+	b, err := agentbound.EncodeJSON(d.fields)
 	if err != nil {
-		return whole
+		return d.first
 	}
 	return b
 }
@@ -223,26 +285,28 @@ func (a *assembly) call(raw json.RawMessage) {
 
 // open is the call that a piece belongs to.
 func (a *assembly) open(index *int, id, name string) *callAssembly {
-	for i := len(a.calls) - 1; i >= 0; i-- {
-		c := a.calls[i]
-		switch {
-		case index != nil && (c.index == nil || *c.index != *index):
-			continue
-		case id != "" && id == c.id:
-			return c
-		case id != "" && c.id != "", index == nil && name != "":
-			i = 0 // another one
-		default:
-			return c
-		}
+	var last *callAssembly
+	switch {
+	case index != nil:
+		last = a.byIndex[*index]
+	case len(a.calls) > 0:
+		last = a.calls[len(a.calls)-1]
+	}
+	another := last == nil || !(id != "" && id == last.id) && (id != "" && last.id != "" || index == nil && name != "")
+	if !another {
+		return last
 	}
 	c := &callAssembly{index: index}
 	a.calls = append(a.calls, c)
+	if index != nil {
+		a.byIndex[*index] = c
+	}
 	return c
 }
 
 // answer is the whole, as a server that does not stream would have written it.
 func (a *assembly) answer() []byte {
+	a.seal()
 	message := map[string]any{"role": "assistant"}
 	for k, v := range a.others {
 		message[k] = v

@@ -1,7 +1,6 @@
 package gemini
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/json"
@@ -35,11 +34,24 @@ type chunk struct {
 }
 
 type counts struct {
-	Prompt     int64 `json:"promptTokenCount"`
-	ToolPrompt int64 `json:"toolUsePromptTokenCount"`
-	Cached     int64 `json:"cachedContentTokenCount"`
-	Candidates int64 `json:"candidatesTokenCount"`
-	Thoughts   int64 `json:"thoughtsTokenCount"`
+	Prompt     count `json:"promptTokenCount"`
+	ToolPrompt count `json:"toolUsePromptTokenCount"`
+	Cached     count `json:"cachedContentTokenCount"`
+	Candidates count `json:"candidatesTokenCount"`
+	Thoughts   count `json:"thoughtsTokenCount"`
+}
+
+// count is a number of tokens. What is none is not told: a turn is not lost for it.
+type count int64
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *count) UnmarshalJSON(raw []byte) error {
+	var x float64
+	*c = 0
+	if json.Unmarshal(bytes.Trim(raw, `"`), &x) == nil {
+		*c = count(min(max(x, 0), mostTokens))
+	}
+	return nil
 }
 
 // part is one of a content's, with the bytes that it came as.
@@ -97,6 +109,7 @@ func joined(parts []part, thoughts bool) string {
 // turn is an answer as it is put together.
 type turn struct {
 	parts   []part
+	run     strings.Builder // the last part's text, where pieces run on in it
 	reason  genai.FinishReason
 	message string
 	blocked string
@@ -108,62 +121,23 @@ type turn struct {
 // a fault; what the model said, however odd, is its turn.
 func read(body []byte, key string, stream bool) (model.Response, error) {
 	var t turn
-	if !stream || !streamed.Match(body) {
+	if !stream || !transport.Streamed(body) {
 		if err := t.take(body, key); err != nil {
 			return model.Response{}, err
 		}
 		return t.response(body)
 	}
-	for data := range events(body) {
-		if err := t.take(data, key); err != nil {
-			return model.Response{}, err
+	begun := false
+	for e := range transport.Events(body) {
+		if err := t.take(e.Data, key); err != nil {
+			return model.Response{}, transport.Midway(err, begun)
 		}
+		begun = true
 	}
 	if t.reason == "" && t.blocked == "" {
 		return model.Response{}, &model.Error{Fault: model.FaultConnection, What: "the stream broke off before its end", Err: io.ErrUnexpectedEOF}
 	}
 	return t.response(body)
-}
-
-var streamed = regexp.MustCompile(`^\s*(?:event|data|id|retry)?:`)
-
-// events are the data of server-sent events (WHATWG HTML, 9.2.6), in order. One that no
-// blank line ends is not whole, and is left out.
-func events(body []byte) func(yield func([]byte) bool) {
-	return func(yield func([]byte) bool) {
-		var data []byte
-		lines := bufio.NewScanner(bytes.NewReader(body))
-		lines.Buffer(nil, len(body)+1)
-		lines.Split(line)
-		for lines.Scan() {
-			name, value, _ := bytes.Cut(lines.Bytes(), []byte(":"))
-			switch {
-			case len(lines.Bytes()) == 0:
-				if len(data) > 0 && !yield(data) {
-					return
-				}
-				data = nil
-			case string(name) == "data":
-				if data != nil {
-					data = append(data, '\n')
-				}
-				data = append(data, bytes.TrimPrefix(value, []byte(" "))...)
-			}
-		}
-	}
-}
-
-// line splits at any of the line ends that streams of events have; a last line without
-// one is no line.
-func line(data []byte, _ bool) (advance int, token []byte, err error) {
-	i := bytes.IndexAny(data, "\r\n")
-	switch {
-	case i < 0:
-		return 0, nil, nil
-	case bytes.HasPrefix(data[i:], []byte("\r\n")):
-		return i + 2, data[:i], nil
-	}
-	return i + 1, data[:i], nil
 }
 
 // take adds a chunk.
@@ -205,7 +179,9 @@ func inner(body []byte, key string) *model.Error {
 	if json.Unmarshal(body, &known) == nil && known.Error.Code >= 400 && known.Error.Code < 600 {
 		status = known.Error.Code
 	}
-	return transport.Status(status, transport.Said(body, key))
+	e := transport.Status(status, transport.Said(body, key))
+	e.Begun = e.Fault == model.FaultServer || e.Fault == model.FaultRequest
+	return e
 }
 
 // add puts a part to the others. Text runs on in the part before where neither is signed:
@@ -216,18 +192,32 @@ func (t *turn) add(p part) {
 		return
 	}
 	if n := len(t.parts); n > 0 && plain(p) && plain(t.parts[n-1]) && t.parts[n-1].Thought == p.Thought {
-		text := *t.parts[n-1].Text + *p.Text
-		whole := map[string]any{"text": text}
-		if p.Thought {
-			whole["thought"] = true
+		if t.run.Len() == 0 {
+			t.run.WriteString(*t.parts[n-1].Text)
 		}
-		t.parts[n-1].Text, t.parts[n-1].raw = &text, encoded(whole)
+		t.run.WriteString(*p.Text)
 		return
 	}
+	t.seal()
 	t.parts = append(t.parts, p)
 }
 
+// seal ends the text that runs on in the last part.
+func (t *turn) seal() {
+	if t.run.Len() == 0 {
+		return
+	}
+	last, text := &t.parts[len(t.parts)-1], t.run.String()
+	whole := map[string]any{"text": text}
+	if last.Thought {
+		whole["thought"] = true
+	}
+	last.Text, last.raw = &text, encoded(whole)
+	t.run.Reset()
+}
+
 func (t *turn) response(body []byte) (model.Response, error) {
+	t.seal()
 	if t.reason == "" && t.blocked == "" {
 		return model.Response{}, transport.Malformed("it has no candidate that says why it ended", body)
 	}
@@ -304,11 +294,12 @@ const mostTokens = 1_000_000_000
 // normalised: what the vendor counts as prompt holds what was cached; thoughts are
 // counted beside the candidates.
 func (c counts) normalised() model.Usage {
-	tokens := func(n ...int64) (sum int64) {
+	tokens := func(n ...count) int64 {
+		var sum count
 		for _, m := range n {
-			sum += min(max(m, 0), mostTokens)
+			sum += m
 		}
-		return min(sum, mostTokens)
+		return int64(min(sum, mostTokens))
 	}
 	return model.Usage{
 		Input: tokens(c.Prompt, c.ToolPrompt), Cached: tokens(c.Cached),

@@ -19,7 +19,7 @@ import (
 // read reads an answer, which may have come as a stream.
 func (m *Model) read(body []byte) (model.Response, error) {
 	var done []responses.ResponseOutputItemUnion
-	if openaiapi.Streamed(body) {
+	if transport.Streamed(body) {
 		var err error
 		if body, done, err = m.last(body); err != nil {
 			return model.Response{}, err
@@ -27,6 +27,9 @@ func (m *Model) read(body []byte) (model.Response, error) {
 	}
 	return m.decode(body, done)
 }
+
+// mostItems of an answer are far more than a model makes.
+const mostItems = 10_000
 
 // last is the response as a stream ends with it, and the items that were complete before:
 // some servers leave them out of the response.
@@ -51,6 +54,9 @@ func (m *Model) last(body []byte) (whole []byte, done []responses.ResponseOutput
 			whole = e.Response
 		case "response.output_item.done":
 			var it responses.ResponseOutputItemUnion
+			if len(items) == mostItems {
+				return transport.Malformed("it has too many items", data)
+			}
 			if json.Unmarshal(e.Item, &it) == nil {
 				items[e.Index] = it
 			}
@@ -96,9 +102,9 @@ func (m *Model) decode(body []byte, done []responses.ResponseOutputItemUnion) (m
 	switch r.Status {
 	case responses.ResponseStatusCompleted, responses.ResponseStatusIncomplete, "":
 	case responses.ResponseStatusFailed:
-		return model.Response{}, &model.Error{Fault: model.FaultServer, Status: http.StatusOK, What: "the response failed, and does not say why"}
+		return model.Response{}, &model.Error{Fault: model.FaultServer, Status: http.StatusOK, Begun: true, What: "the response failed, and does not say why"}
 	default:
-		return model.Response{}, &model.Error{Fault: model.FaultServer, Status: http.StatusOK, What: fmt.Sprintf("the response is not complete (%.40s)", r.Status)}
+		return model.Response{}, &model.Error{Fault: model.FaultServer, Status: http.StatusOK, Begun: true, What: fmt.Sprintf("the response is not complete (%.40s)", r.Status)}
 	}
 	if !r.JSON.Output.Valid() && done == nil {
 		return model.Response{}, transport.Malformed("it has no output", body)

@@ -23,14 +23,3 @@ func TestModelsByName(t *testing.T) {
 		}
 	}
 }
-
-func TestStreamed(t *testing.T) {
-	for body, want := range map[string]bool{
-		"data: x": true, "data:x": true, "event: x": true, ": comment": true, "\n\ndata: x": true, "\ufeffdata: x": true, "id: 1\ndata: x": true,
-		"": false, "{}": false, ` {"data": 1}`: false, "<html>": false, "database": false, "null": false, "upstream: down": false,
-	} {
-		if got := openaiapi.Streamed([]byte(body)); got != want {
-			t.Errorf("%q: %v", body, got)
-		}
-	}
-}

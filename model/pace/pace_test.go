@@ -239,3 +239,21 @@ func TestWeight(t *testing.T) {
 		t.Errorf("%d bytes, %d tokens", bytes, most)
 	}
 }
+
+// TestLyingServer: a count beyond all reason makes others wait, for long, and burns no time.
+func TestLyingServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := pace.New(pace.Limits{Tokens: 1}, nil)
+		leave, err := e.Enter(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		leave(model.Response{Usage: model.Usage{Input: 1e9, Output: 1e9}}, nil)
+		ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
+		defer cancel()
+		began := time.Now()
+		if _, err := e.Enter(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 24*time.Hour {
+			t.Errorf("%v after %s", err, time.Since(began))
+		}
+	})
+}

@@ -67,11 +67,15 @@ func (b *bucket) fill(now time.Time) {
 	b.at = now
 }
 
+// longest is the longest wait that is told: what servers count could make one that no
+// duration holds.
+const longest = 365 * 24 * time.Hour
+
 // until is how long it takes to hold n, or to be full.
 func (b *bucket) until(n float64, now time.Time) time.Duration {
 	b.fill(now)
 	if lack := min(n, b.most) - b.level; lack > 1e-9 {
-		return max(1, time.Duration(lack/b.rate*float64(time.Second)))
+		return max(1, time.Duration(min(lack/b.rate, longest.Seconds())*float64(time.Second)))
 	}
 	return 0
 }

@@ -6,9 +6,9 @@ package price
 import (
 	_ "embed" // the prices
 	"fmt"
-	"math"
 	"net/url"
 	"path"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -150,8 +150,13 @@ func (p Price) wrong() (field, why string) {
 		}
 	}
 	for _, a := range amounts {
-		if a.usd != nil && (!(*a.usd >= 0) || math.IsInf(*a.usd, 0)) {
-			return a.field, fmt.Sprintf("%s is %v; want USD for a million tokens, from 0, or nothing where it is not known", a.field, *a.usd)
+		if a.usd != nil && !(*a.usd >= 0 && *a.usd <= mostUSD) {
+			return a.field, fmt.Sprintf("%s is %v; want USD for a million tokens, from 0 to %d, or nothing where it is not known", a.field, *a.usd, mostUSD)
+		}
+	}
+	for _, at := range p.At {
+		if !placeShape.MatchString(at) {
+			return "at", fmt.Sprintf("at %q is neither a scheme, such as openai, nor a host without port or path, such as api.openai.com", at)
 		}
 	}
 	if p.Window < 0 || p.MaxOutput < 0 {
@@ -159,6 +164,12 @@ func (p Price) wrong() (field, why string) {
 	}
 	return p.undated()
 }
+
+// mostUSD for a million tokens: sums over any run stay numbers.
+const mostUSD = 1_000_000
+
+// placeShape is a scheme, or a host: a name or an address.
+var placeShape = regexp.MustCompile(`^[A-Za-z0-9._-]+$|^[0-9A-Fa-f:]*:[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*$`)
 
 type amount struct {
 	field string

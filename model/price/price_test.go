@@ -100,17 +100,20 @@ func TestRead(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"version: 2\nprices: []\n": "prices.yaml:1: version is 2; accepted: 1",
-		"version: 1\nprices:\n  - {input: 1, output: 1, as_of: 2026-01-02, source: us}\n":                               "names no model",
-		"version: 1\nprices:\n  - models: [m]\n    input: -1\n    output: 1\n    as_of: 2026-01-02\n    source: us\n":   "prices.yaml:4: prices[0]: input is -1",
-		"version: 1\nprices:\n  - models: [m]\n    input: .nan\n    output: 1\n    as_of: 2026-01-02\n    source: us\n": "input is NaN",
-		"version: 1\nprices:\n  - models: [m]\n    input: 1\n    output: 1\n    source: us\n":                           "as_of is \"\"",
-		"version: 1\nprices:\n  - models: [m]\n    input: 1\n    output: 1\n    as_of: yesterday\n    source: us\n":     "prices.yaml:6: prices[0]: as_of is \"yesterday\"",
-		"version: 1\nprices:\n  - models: [m]\n    input: 1\n    output: 1\n    as_of: 2026-01-02\n":                    "has no source",
-		"version: 1\nprices:\n  - models: [m]\n    input: 1\n    as_of: 2026-01-02\n    source: us\n":                   "go together",
-		"version: 1\nprices:\n  - models: ['[']\n    as_of: 2026-01-02\n    source: us\n":                               "neither a name nor a pattern",
-		"version: 1\nprices:\n  - models: [m]\n    price: 1\n":                                                          `prices.yaml:4: unknown field "price"`,
-		"version: 1\nprices:\n  - models: [m]\n    long: {above: 0}\n    as_of: 2026-01-02\n    source: us\n":           "long wants above",
-		"version: 1\nprices:\n  - models: [m]\n    window: -5\n    as_of: 2026-01-02\n    source: us\n":                 "from 0",
+		"version: 1\nprices:\n  - {input: 1, output: 1, as_of: 2026-01-02, source: us}\n":                                   "names no model",
+		"version: 1\nprices:\n  - models: [m]\n    input: -1\n    output: 1\n    as_of: 2026-01-02\n    source: us\n":       "prices.yaml:4: prices[0]: input is -1",
+		"version: 1\nprices:\n  - models: [m]\n    input: 1e7\n    output: 1\n    as_of: 2026-01-02\n    source: us\n":      "input is 1e+07; want USD for a million tokens, from 0 to 1000000",
+		"version: 1\nprices:\n  - models: [m]\n    at: [openai, '127.0.0.1:8000']\n    as_of: 2026-01-02\n    source: us\n": "prices.yaml:4: prices[0]: at \"127.0.0.1:8000\" is neither",
+		"version: 1\nprices:\n  - models: [m]\n    at: ['http://h/v1']\n    as_of: 2026-01-02\n    source: us\n":            "at \"http://h/v1\" is neither",
+		"version: 1\nprices:\n  - models: [m]\n    input: .nan\n    output: 1\n    as_of: 2026-01-02\n    source: us\n":     "input is NaN",
+		"version: 1\nprices:\n  - models: [m]\n    input: 1\n    output: 1\n    source: us\n":                               "as_of is \"\"",
+		"version: 1\nprices:\n  - models: [m]\n    input: 1\n    output: 1\n    as_of: yesterday\n    source: us\n":         "prices.yaml:6: prices[0]: as_of is \"yesterday\"",
+		"version: 1\nprices:\n  - models: [m]\n    input: 1\n    output: 1\n    as_of: 2026-01-02\n":                        "has no source",
+		"version: 1\nprices:\n  - models: [m]\n    input: 1\n    as_of: 2026-01-02\n    source: us\n":                       "go together",
+		"version: 1\nprices:\n  - models: ['[']\n    as_of: 2026-01-02\n    source: us\n":                                   "neither a name nor a pattern",
+		"version: 1\nprices:\n  - models: [m]\n    price: 1\n":                                                              `prices.yaml:4: unknown field "price"`,
+		"version: 1\nprices:\n  - models: [m]\n    long: {above: 0}\n    as_of: 2026-01-02\n    source: us\n":               "long wants above",
+		"version: 1\nprices:\n  - models: [m]\n    window: -5\n    as_of: 2026-01-02\n    source: us\n":                     "from 0",
 	} {
 		if _, err := read(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %s", text, err, want)

@@ -4,13 +4,17 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
+	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/model"
 )
 
@@ -18,7 +22,7 @@ import (
 func (g guard) refusal(res *http.Response, body []byte) *model.Error {
 	said := Said(body, g.Secret)
 	if g.Filtered != nil && g.Filtered(res.StatusCode, body) {
-		return &model.Error{Fault: model.FaultRequest, Status: res.StatusCode, Code: Filter, What: cmp.Or(said.Message, "the provider's filter rejects the request")}
+		return &model.Error{Fault: model.FaultRequest, Status: res.StatusCode, Code: Filter, Begun: true, What: cmp.Or(said.Message, "the provider's filter rejects the request")}
 	}
 	e := Status(res.StatusCode, said)
 	if asked := g.after(res.Header); asked > 0 {
@@ -73,11 +77,21 @@ func Said(body []byte, secret string) Words {
 		_ = json.Unmarshal(shape.Error, &plain)
 	}
 	return Words{
-		Message: clean(cmp.Or(inner.Message, plain, shape.Message, string(shape.Detail))),
+		Message: clean(cmp.Or(inner.Message, plain, shape.Message, unescaped(shape.Detail))),
 		Code:    clean(cmp.Or(word(inner.Code), inner.Status, inner.Type, word(shape.Code), shape.Type)),
 		JSON:    true,
 		Details: details(inner.Details),
 	}
+}
+
+// unescaped is JSON without its escapes: a secret could hide in them.
+func unescaped(raw json.RawMessage) string {
+	var v any
+	if len(raw) == 0 || json.Unmarshal(raw, &v) != nil {
+		return string(raw)
+	}
+	text, _ := agentbound.EncodeJSON(v) // what was parsed encodes
+	return string(text)
 }
 
 // detail is an entry of the list, whatever its type.
@@ -109,7 +123,7 @@ func details(raw json.RawMessage) (d Details) {
 	return d
 }
 
-var page = regexp.MustCompile(`(?i)^\s*(?:<!doctype html|<html|<head|<body)`)
+var page = regexp.MustCompile(`(?i)^(?:\x{FEFF})?\s*(?:<!doctype html|<html|<head|<body)`)
 
 // Page reports whether a body is a web page.
 func Page(body []byte) bool { return page.Match(body) }
@@ -123,13 +137,28 @@ func word(code any) string {
 	return s
 }
 
-const longest = 300 // bytes of a server's words
+const (
+	longest = 300      // bytes of a server's words
+	looked  = 64 << 10 // bytes of them that are looked at
+)
 
+// line is what a server said as one line that a terminal may show. What cannot be seen is
+// dropped before the secret is looked for: it could stand in the middle of it.
 func line(s, secret string) string {
 	if secret != "" {
 		s = strings.ReplaceAll(s, secret, "[key]")
 	}
-	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "")), " ")
+	s = s[:min(len(s), looked)]
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) || unicode.IsSpace(r) {
+			return r
+		}
+		return -1
+	}, strings.ToValidUTF8(s, ""))
+	s = strings.Join(strings.Fields(s), " ")
+	if secret = strings.Join(strings.Fields(secret), " "); secret != "" {
+		s = strings.ReplaceAll(s, secret, "[key]")
+	}
 	if len(s) > longest {
 		s = strings.ToValidUTF8(s[:longest], "") + "…"
 	}
@@ -144,9 +173,13 @@ var (
 	overCapacity = regexp.MustCompile(`(?i)overloaded|rate[_ ]limit`)
 )
 
+// late are the statuses of who waited for an answer in vain: one may be under way, and
+// paid for. 499 and 524 are those of servers that stand before others.
+var late = []int{http.StatusRequestTimeout, 499, http.StatusGatewayTimeout, 524}
+
 // Status is the fault that a status and a server's words make.
 func Status(status int, said Words) *model.Error {
-	e := &model.Error{Status: status, Code: said.Code, After: said.Details.After}
+	e := &model.Error{Status: status, Code: said.Code, After: said.Details.After, Begun: slices.Contains(late, status)}
 	is := func(f model.Fault, what, remedy string, quote bool) *model.Error {
 		e.Fault, e.What, e.Remedy = f, fmt.Sprintf("%s (status %d)", what, status), remedy
 		if quote && said.Message != "" {
@@ -159,6 +192,8 @@ func Status(status int, said Words) *model.Error {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden || said.Details.Reason == "API_KEY_INVALID":
 		// Servers repeat a key that they do not know; what they say is left out.
 		return is(model.FaultKey, "the server does not accept the key", "check the key and what it may use", false)
+	case status == http.StatusProxyAuthRequired:
+		return is(model.FaultAddress, "a proxy on the way wants credentials", proxyRemedy, false)
 	case status == http.StatusTooManyRequests && said.Details.After > 0 && !strings.Contains(said.Details.Quota, "PerDay"):
 		// Google speaks of the quota and the plan where a limit per minute was met, too.
 		return is(model.FaultRate, "too many requests", "lower --concurrency, or try again later", true)
@@ -228,7 +263,21 @@ func Inside(raw []byte, secret string) *model.Error {
 			status = cmp.Or(statusOf(code), statusOf(known.Type), status)
 		}
 	}
-	return Status(status, Said([]byte(`{"error":`+string(raw)+`}`), secret))
+	e := Status(status, Said([]byte(`{"error":`+string(raw)+`}`), secret))
+	e.Begun = e.Fault == model.FaultServer || e.Fault == model.FaultRequest
+	return e
+}
+
+// Midway is an error that a stream tells. Where its answer had begun, what there was of it
+// may be charged for.
+func Midway(err error, begun bool) error {
+	e, ok := errors.AsType[*model.Error](err)
+	if !ok || !begun {
+		return err
+	}
+	said := *e
+	said.Begun = true
+	return &said
 }
 
 func statusOf(code string) int {

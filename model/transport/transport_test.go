@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -74,14 +75,18 @@ func TestWords(t *testing.T) {
 			Message: "API key not valid.", Code: "INVALID_ARGUMENT", JSON: true, Details: transport.Details{Reason: "API_KEY_INVALID"}},
 		`{"error":{"code":429,"message":"quota","status":"RESOURCE_EXHAUSTED","details":[{"violations":[{"quotaId":"RequestsPerMinute"},{"quotaId":"RequestsPerDay"}]},{"retryDelay":"13.5s"},{"retryDelay":"soon"}]}}`: {
 			Message: "quota", Code: "RESOURCE_EXHAUSTED", JSON: true, Details: transport.Details{After: 13500 * time.Millisecond, Quota: "RequestsPerDay"}},
-		`{"error":{"message":"no","code":"x","details":"none"}}`: {Message: "no", Code: "x", JSON: true},
-		`{"error":"model 'x' not found"}`:                        {Message: "model 'x' not found", JSON: true},
-		`{"object":"error","message":"no","code":404}`:           {Message: "no", JSON: true},
-		`{"detail":"Not Found"}`:                                 {Message: `"Not Found"`, JSON: true},
-		`{}`:                                                     {JSON: true},
-		"<!DOCTYPE html>\n<html><body>Bad Gateway</body></html>": {Message: "it answered with a web page"},
-		"upstream\n\n  is hunter2 down":                          {Message: "upstream is [key] down"},
-		"":                                                       {},
+		`{"error":{"message":"no","code":"x","details":"none"}}`:  {Message: "no", Code: "x", JSON: true},
+		`{"error":"model 'x' not found"}`:                         {Message: "model 'x' not found", JSON: true},
+		`{"object":"error","message":"no","code":404}`:            {Message: "no", JSON: true},
+		`{"detail":"Not Found"}`:                                  {Message: `"Not Found"`, JSON: true},
+		`{}`:                                                      {JSON: true},
+		"<!DOCTYPE html>\n<html><body>Bad Gateway</body></html>":  {Message: "it answered with a web page"},
+		"upstream\n\n  is hunter2 down":                           {Message: "upstream is [key] down"},
+		"upstream hun\xffter2 \x1b[2Jis\u200b h\u200bunter2 down": {Message: "upstream [key] [2Jis [key] down"},
+		"\uFEFF<!doctype html>":                                   {Message: "it answered with a web page"},
+		`{"detail":"key h\u0075nter2"}`:                           {Message: `"key [key]"`, JSON: true},
+		`{"detail":[{"msg":"key h\u0075nter2"}]}`:                 {Message: `[{"msg":"key [key]"}]`, JSON: true},
+		"": {},
 		`{"error":{"message":"` + strings.Repeat("é", 200) + `"}}`: {Message: strings.Repeat("é", 150) + "…", JSON: true},
 	} {
 		if got := transport.Said([]byte(body), "hunter2"); got != want {
@@ -117,10 +122,13 @@ func TestAfter(t *testing.T) {
 func TestStatuses(t *testing.T) {
 	for status, want := range map[int]model.Fault{
 		301: model.FaultAddress, 307: model.FaultAddress, 400: model.FaultRequest, 401: model.FaultKey, 402: model.FaultQuota, 403: model.FaultKey, 404: model.FaultAddress,
-		405: model.FaultAddress, 408: model.FaultServer, 409: model.FaultServer, 413: model.FaultRequest, 422: model.FaultRequest, 425: model.FaultServer, 429: model.FaultRate,
+		405: model.FaultAddress, 407: model.FaultAddress, 408: model.FaultServer, 409: model.FaultServer, 413: model.FaultRequest, 422: model.FaultRequest, 425: model.FaultServer, 429: model.FaultRate,
 		500: model.FaultServer, 501: model.FaultAddress, 502: model.FaultServer, 503: model.FaultServer, 504: model.FaultServer, 520: model.FaultServer, 529: model.FaultServer,
 	} {
 		e := transport.Status(status, transport.Words{Message: "so", JSON: true})
+		if waited := status == 408 || status == 504; e.Begun != waited {
+			t.Errorf("%d: begun %v", status, e.Begun)
+		}
 		if e.Fault != want || e.Status != status || !strings.Contains(e.What, fmt.Sprint(status)) {
 			t.Errorf("%d: %+v", status, e)
 		}
@@ -228,7 +236,7 @@ func TestInside(t *testing.T) {
 		`{"code":"bio_policy"}`: model.FaultRequest, `{"code":"invalid_api_key"}`: model.FaultKey,
 		`{"code":"something_new"}`: model.FaultServer, `"text"`: model.FaultServer, `{"code":99}`: model.FaultServer, `{`: model.FaultServer,
 	} {
-		if e := transport.Inside([]byte(raw), ""); e.Fault != want || e.What == "" {
+		if e := transport.Inside([]byte(raw), ""); e.Fault != want || e.What == "" || e.Begun != (want == model.FaultServer || want == model.FaultRequest) {
 			t.Errorf("%s: %+v", raw, e)
 		}
 	}
@@ -245,5 +253,40 @@ func TestFiltered(t *testing.T) {
 		if e, ok := errors.AsType[*model.Error](err); !ok || e.Code != want || strings.Contains(e.What, "hunter2") || want != "" && e.What != "flagged [key]" {
 			t.Errorf("%s: %v", body, err)
 		}
+	}
+}
+
+// TestProxies: what fails on the way to a server is not said of the server, and a proxy's
+// password is in no error.
+func TestProxies(t *testing.T) {
+	down, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	down.Close()
+	for name, test := range map[string]struct {
+		status int // of the proxy; 0: nobody listens
+		want   model.Fault
+		says   string
+	}{
+		"down":                   {0, model.FaultConnection, "llm.example: the proxy on the way there was not reached; check HTTP_PROXY"},
+		"wants credentials":      {407, model.FaultAddress, "llm.example: the proxy gives no way there (status 407); check HTTP_PROXY"},
+		"does not let it":        {403, model.FaultAddress, "llm.example: the proxy gives no way there (status 403); check HTTP_PROXY"},
+		"does not get there now": {503, model.FaultConnection, "llm.example: the proxy gives no way there (status 503); check HTTP_PROXY"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			host := down.Addr().String()
+			if test.status != 0 {
+				s := httptest.NewServer(answer(test.status, "no"))
+				defer s.Close()
+				host = s.Listener.Addr().String()
+			}
+			client := transport.Client(transport.Options{Proxy: http.ProxyURL(&url.URL{Scheme: "http", User: url.UserPassword("me", "hunter2"), Host: host})})
+			_, err := client.Get("https://llm.example/")
+			e, ok := errors.AsType[*model.Error](err)
+			if !ok || e.Fault != test.want || !strings.HasPrefix(e.Error(), test.says) || strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("%v", err)
+			}
+		})
 	}
 }
