@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -129,6 +131,24 @@ func TestLookout(t *testing.T) {
 	}
 }
 
+// TestLasting: nobody who listens is lasting, a connection that broke off is not; nor is a
+// status with which relays tell what their moderation flagged.
+func TestLasting(t *testing.T) {
+	for name, test := range map[string]struct {
+		fault model.Error
+		want  bool
+	}{
+		"nobody listens": {model.Error{Fault: model.FaultConnection, Err: &net.OpError{Op: "dial", Err: errors.New("connection refused")}}, true},
+		"broken off":     {model.Error{Fault: model.FaultConnection, Err: &net.OpError{Op: "read", Err: errors.New("reset")}}, false},
+		"a wrong key":    {model.Error{Fault: model.FaultKey, Status: http.StatusUnauthorized}, true},
+		"flagged":        {model.Error{Fault: model.FaultKey, Status: http.StatusForbidden}, false},
+	} {
+		if got := lasting(&test.fault); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
 // TestJudgeFailsAlike: a rubric judge that cannot be asked stops the run where nobody else
 // scores, and no trial is lost; beside the program judge it stops nothing.
 func TestJudgeFailsAlike(t *testing.T) {
@@ -230,5 +250,28 @@ func TestLikelyIsNoMore(t *testing.T) {
 	}
 	if text := fmt.Sprint(total{}); !strings.Contains(text, "the cost is not known") {
 		t.Error(text)
+	}
+}
+
+// TestCalled: where the name is not found, examples are spelt as the program was started.
+func TestCalled(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	started := os.Args[0]
+	defer func() { os.Args[0] = started }()
+	for as, want := range map[string]string{"bin/agentbound": "bin/agentbound", "/x/agentbound.test": "agentbound"} {
+		os.Args[0] = as
+		_, out, _ := inside(t, "agents", "--help")
+		if !strings.Contains(out, "\n  "+want+" agents kimi") && !strings.Contains(out, "\n  "+want+" agents 'Kimi K3'") {
+			t.Errorf("%s: %s", as, out)
+		}
+	}
+}
+
+// TestTimeoutHelp names the default that holds.
+func TestTimeoutHelp(t *testing.T) {
+	_, out, _ := inside(t, "run", "--help")
+	want := strings.TrimSuffix((time.Duration(agentbound.DefaultLimits().Seconds) * time.Second).String(), "0s")
+	if !strings.Contains(out, "such as 10m; "+want+" by default") {
+		t.Error(out)
 	}
 }
