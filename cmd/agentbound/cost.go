@@ -159,7 +159,7 @@ func (r rooms) budgeted(a agentbound.AgentRef) error {
 // covers refuses a budget that not one call of a model fits into: the run would end
 // before it began.
 func (r rooms) covers(s *suite.Suite, of resolved) error {
-	if r.budget == nil || of.absent != nil {
+	if r.budget == nil || of.agent == nil { // none in a dry run: it cannot be run here
 		return nil
 	}
 	prices, err := r.priceTable()
