@@ -100,9 +100,12 @@ func (p *Play) End(scored bool, why string) {
 type noticeKey struct{}
 
 // Noticing gives a context in which Retry tells note of every attempt that failed for a
-// while, in order.
+// while, in order. Those who asked for that further out are told as well.
 func Noticing(ctx context.Context, note func(*Error)) context.Context {
-	return context.WithValue(ctx, noticeKey{}, note)
+	return context.WithValue(ctx, noticeKey{}, func(e *Error) {
+		notice(ctx, e)
+		note(e)
+	})
 }
 
 func notice(ctx context.Context, e *Error) {

@@ -43,13 +43,17 @@ func TestPlay(t *testing.T) {
 // TestNoticing tells of attempts that failed for a while, and of no others.
 func TestNoticing(t *testing.T) {
 	var noticed []model.Fault
-	ctx := model.Noticing(t.Context(), func(e *model.Error) { noticed = append(noticed, e.Fault) })
+	var further []model.Fault
+	ctx := model.Noticing(t.Context(), func(e *model.Error) { further = append(further, e.Fault) })
+	ctx = model.Noticing(ctx, func(e *model.Error) { noticed = append(noticed, e.Fault) })
 	asked := 0
 	r := model.Retry{Sleep: func(context.Context, time.Duration) error { return nil }}
 	if _, err := r.Do(ctx, fails(&asked, &model.Error{Fault: model.FaultRate}, &model.Error{Fault: model.FaultServer}, &model.Error{Fault: model.FaultKey})); err == nil {
 		t.Error("no error")
 	}
-	if d := cmp.Diff([]model.Fault{model.FaultRate, model.FaultServer}, noticed); d != "" {
-		t.Error(d)
+	for _, told := range [][]model.Fault{noticed, further} {
+		if d := cmp.Diff([]model.Fault{model.FaultRate, model.FaultServer}, told); d != "" {
+			t.Error(d)
+		}
 	}
 }

@@ -103,7 +103,7 @@ type held struct{ error }
 func (h *held) Unwrap() error { return h.error }
 
 func (r Retry) timed(ctx context.Context, attempt func(ctx context.Context) (Response, error)) (Response, error) {
-	late := &Error{Fault: FaultTimeout, What: fmt.Sprintf("no answer within %s", r.Timeout)}
+	late := &Error{Fault: FaultTimeout, What: fmt.Sprintf("no answer within %s", r.Timeout), Remedy: "give more time with --per-call, or ask less at a time with --endpoint-concurrency"}
 	timed, cancel := context.WithTimeoutCause(ctx, r.Timeout, late)
 	defer cancel()
 	res, err := attempt(timed)

@@ -84,7 +84,7 @@ func TestRetryEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		_, err := model.Retry{Attempts: 2, Timeout: 10 * time.Second, Base: time.Second, Jitter: func() float64 { return 0 }}.Do(t.Context(), hangs)
-		if d := cmp.Diff("no answer within 10s (2 attempts)", message(err)); d != "" || time.Since(began) != 20500*time.Millisecond {
+		if d := cmp.Diff("no answer within 10s (2 attempts); give more time with --per-call, or ask less at a time with --endpoint-concurrency", message(err)); d != "" || time.Since(began) != 20500*time.Millisecond {
 			t.Errorf("after %s: %s", time.Since(began), d)
 		}
 	})

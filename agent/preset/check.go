@@ -2,6 +2,7 @@ package preset
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"net/url"
 	"regexp"
@@ -72,6 +73,8 @@ func (p Preset) wrong() []problem {
 			"name", "name %q: want up to %d characters, some of them letters or digits, and no colon (that is how specifications are told from names)", p.Name, mostName),
 		when(p.Kind != Model && p.Kind != Harness, "kind", "kind %q is not known; accepted: %s, %s", p.Kind, Model, Harness),
 		when(!spec.MatchString(p.Spec), "spec", "spec: want SCHEME:MODEL as --agent takes it, such as openai:gpt-5.5 or compat:my-model@http://127.0.0.1:8000/v1"),
+		when(p.Kind == Model && protocols[p.Scheme()] == "", "spec", "spec: the scheme %q is not known; accepted: %s", p.Scheme(), strings.Join(slices.Sorted(maps.Keys(protocols)), ", ")),
+		when(p.Kind == Model && addressed[p.Scheme()] && !strings.Contains(p.Spec, "@http"), "spec", "spec: %s has no address of its own; want %[1]s:MODEL@BASE_URL, as in %[1]s:my-model@http://127.0.0.1:8000/v1", p.Scheme()),
 		when(!plain(p.Address()) || !plain(p.Endpoint), "endpoint", "endpoint and the address in spec: want http:// or https://, and no user name, query or fragment; a key belongs in the environment"),
 		when(p.Key != "" && !variable.MatchString(p.Key), "key", "key: want the name of an environment variable, such as COMPAT_API_KEY, and never the key"),
 		when(p.Form != "" && p.Form != "native" && p.Form != "react", "form", "form %q is not known; accepted: native, react", p.Form),

@@ -24,6 +24,15 @@ func (c Catalogue) Find(name string) (Preset, error) {
 	return Preset{}, fmt.Errorf("no preset is named %q; %ssee: agentbound agents", name, hint)
 }
 
+// Bare is the preset of kind model that asks the model of an agent program.
+func (c Catalogue) Bare(p Preset) (Preset, bool) {
+	i := slices.IndexFunc(c, func(q Preset) bool { return q.Kind == Model && q.ModelID() == p.ModelID() })
+	if i < 0 {
+		return Preset{}, false
+	}
+	return c[i], true
+}
+
 // squeezed is a name by which equal ones are told: its letters and digits.
 func squeezed(name string) string {
 	return strings.Map(func(r rune) rune {

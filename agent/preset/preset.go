@@ -74,10 +74,14 @@ func (p Preset) Protocol() string {
 
 const chat = "chat-completions"
 
+// protocols are the schemes of models, and what each speaks.
 var protocols = map[string]string{
 	"openai": "responses", "openai-chat": chat, "xai": chat, "deepseek": chat, "moonshot": chat, "zhipu": chat, "openrouter": chat,
 	"vllm": chat, "ollama": chat, "llamacpp": chat, "compat": chat, "anthropic": "messages", "gemini": "generate-content",
 }
+
+// addressed are the schemes that have no address of their own.
+var addressed = map[string]bool{"vllm": true, "compat": true}
 
 // Catalogue is presets in the order in which they are listed.
 type Catalogue []Preset

@@ -13,6 +13,7 @@ import (
 	"github.com/agentbound/agentbound/agent/preset"
 	"github.com/agentbound/agentbound/agent/reference"
 	"github.com/agentbound/agentbound/internal/run"
+	"github.com/agentbound/agentbound/model/price"
 )
 
 // agentRow is an agent as `agents --format json` lists it (design §9).
@@ -31,6 +32,42 @@ type agentRow struct {
 	Reasoning string   `json:"reasoning,omitempty"`
 	Serve     string   `json:"serve,omitempty"` // the command that serves the model
 	Check     *checked `json:"check,omitempty"` // of --check
+
+	// Of models, where they are known.
+	Price  *rate `json:"price,omitempty"`
+	Window int64 `json:"window,omitempty"` // tokens of input and output together
+}
+
+// rate is a model's list price in USD for a million tokens, and the day it was looked up.
+type rate struct {
+	Input  float64 `json:"input"`
+	Output float64 `json:"output"`
+	AsOf   string  `json:"as_of"`
+}
+
+// priced puts in what is known of prices and windows.
+func priced(rows []agentRow, prices price.Table) {
+	for i, row := range rows {
+		p, ok := prices.Find(row.Spec, nil)
+		if row.Kind != string(preset.Model) || row.Spec == "" || !ok {
+			continue
+		}
+		rows[i].Window = p.Window
+		if p.Known() {
+			rows[i].Price = &rate{*p.Input, *p.Output, p.AsOf}
+		}
+	}
+}
+
+// figures are a row's price and window as the table shows them; empty where unknown.
+func (r agentRow) figures() (price, window string) {
+	if r.Price != nil {
+		price = fmt.Sprintf("%g/%g", r.Price.Input, r.Price.Output)
+	}
+	if r.Window > 0 {
+		window = amount(float64(r.Window))
+	}
+	return price, window
 }
 
 func newAgents(io stdio) *cobra.Command {
@@ -40,12 +77,15 @@ func newAgents(io stdio) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "agents [NAME…]", Short: "List the agents there are; --check asks whether they answer",
 		Long: `List the agents that --agent takes: presets by name, and the forms of specifications.
+$ IN/OUT is USD for a million tokens of input and output, WINDOW is tokens; where they
+are empty they are not known.
 Privileged ones read the package in order to decide: they check the instrument and
 enter no comparison.
 
 Nothing is contacted unless --check is given. Then each model that is named, or each
 preset where none is, is asked one short question, and exit code 1 says that one does
-not answer. A NAME is a preset's, or a specification.`,
+not answer. One that does is asked for a call of a tool. A NAME is a preset's, or a
+specification.`,
 		Example: `  agentbound agents
   agentbound agents 'Kimi K3' --format json
   agentbound agents --check 'Kimi K3' compat:my-model@http://127.0.0.1:8000/v1`,
@@ -57,10 +97,16 @@ not answer. A NAME is a preset's, or a specification.`,
 			if err != nil {
 				return err
 			}
+			rooms.unasked = true // --check looks for keys itself
 			rows, err := agentRows(rooms, names, check)
 			if err != nil {
 				return err
 			}
+			prices, err := rooms.priceTable()
+			if err != nil {
+				return err
+			}
+			priced(rows, prices)
 			if check {
 				return checkAgents(cmd.Context(), io, rooms, rows, format)
 			}
@@ -72,7 +118,8 @@ not answer. A NAME is a preset's, or a specification.`,
 	}
 	addFormat(cmd, &format)
 	addPresets(cmd, &l.Presets)
-	cmd.Flags().BoolVar(&check, "check", false, "ask each model one short question; costs a few tokens each")
+	addPrices(cmd, &l.Prices)
+	cmd.Flags().BoolVar(&check, "check", false, "ask each model a short question or two; costs a few tokens each")
 	return cmd
 }
 
@@ -164,7 +211,7 @@ func presetRow(p preset.Preset) agentRow {
 
 func printAgents(out io.Writer, rows []agentRow) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "AGENT\tKIND\tPROTOCOL\tMODEL\tPRIVILEGED\tNEEDS, OR WHAT IT DOES")
+	fmt.Fprintln(w, "AGENT\tKIND\tPROTOCOL\tMODEL\t$ IN/OUT\tWINDOW\tPRIVILEGED\tNEEDS, OR WHAT IT DOES")
 	for _, r := range rows {
 		mark := ""
 		if r.Privileged {
@@ -174,7 +221,8 @@ func printAgents(out io.Writer, rows []agentRow) error {
 		if r.Kind != "model" && r.Kind != "harness" || r.Spec == "" {
 			about = r.About
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Name, r.Kind, dash(r.Protocol), dash(r.Model), mark, about)
+		price, window := r.figures()
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Name, r.Kind, dash(r.Protocol), dash(r.Model), price, window, mark, about)
 	}
 	if err := w.Flush(); err != nil {
 		return err

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agentbound/agentbound"
+	"github.com/agentbound/agentbound/agent/chat"
 	"github.com/agentbound/agentbound/agent/preset"
 	"github.com/agentbound/agentbound/model"
 )
@@ -19,7 +21,8 @@ type checked struct {
 	Endpoint string `json:"endpoint"` // reached, not reached or not asked
 	Served   string `json:"served,omitempty"`
 	MS       int64  `json:"ms,omitempty"`
-	Why      string `json:"why,omitempty"` // where it does not answer
+	Tools    string `json:"tools,omitempty"` // called, not called, or rejected; empty: not asked, or not clear
+	Why      string `json:"why,omitempty"`   // where it does not answer, or rejects tools
 }
 
 func (c checked) String() string {
@@ -30,7 +33,16 @@ func (c checked) String() string {
 	if c.Served != "" {
 		as = fmt.Sprintf(" as %s", plainLine(c.Served))
 	}
-	return fmt.Sprintf("answers%s, in %s", as, (time.Duration(c.MS) * time.Millisecond).Round(time.Millisecond))
+	calls := ""
+	switch c.Tools {
+	case toolsCalled:
+		calls = "; calls tools"
+	case toolsLeft:
+		calls = "; called no tool when told to: is tool calling on at the server? --form react needs none"
+	case toolsRejected:
+		calls = "; rejects tools: " + plainLine(c.Why) + "; --form react needs none"
+	}
+	return fmt.Sprintf("answers%s, in %s%s", as, (time.Duration(c.MS) * time.Millisecond).Round(time.Millisecond), calls)
 }
 
 const (
@@ -39,6 +51,15 @@ const (
 	// checkTokens is room for the answer: the least that all providers take, and enough
 	// to tell that a model speaks.
 	checkTokens = 16
+	// callTokens is room for a call, with some reasoning before it.
+	callTokens = 1024
+)
+
+// What came of the question for a call.
+const (
+	toolsCalled   = "called"
+	toolsLeft     = "not called"
+	toolsRejected = "rejected"
 )
 
 // check asks one agent one short question, once.
@@ -82,12 +103,48 @@ func (r rooms) check(ctx context.Context, row agentRow) checked {
 		return c
 	}
 	c.Answers, c.Served = true, res.Model
+	if r.formOf(row) != string(chat.ReAct) {
+		c.Tools, c.Why = askCall(ctx, m)
+	}
 	return c
 }
 
-// keyOf is the variable that a preset's key is in; empty: it needs none, or may do
-// without.
+// askCall asks a model to call a tool: servers that cannot read its form of calls answer
+// all the same, and a subject behind them would never act.
+func askCall(ctx context.Context, m model.Model) (tools, why string) {
+	res, err := m.Chat(ctx, model.Request{
+		Messages:  []model.Message{{Role: model.User, Text: "Call the tool report with the word OK. Say nothing else."}},
+		Tools:     []agentbound.Tool{{Name: "report", Description: "Reports a word.", Schema: agentbound.Value(`{"type":"object","properties":{"word":{"type":"string"}},"required":["word"],"additionalProperties":false}`)}},
+		MaxTokens: callTokens,
+	})
+	fault, ok := errors.AsType[*model.Error](err)
+	switch {
+	case ok && fault.Fault == model.FaultRequest:
+		return toolsRejected, err.Error()
+	case err != nil || res.Stop == model.StopLength || res.Stop == model.StopRefusal:
+		return "", "" // it says nothing about tools
+	case len(res.Message.Calls) == 0:
+		return toolsLeft, ""
+	}
+	return toolsCalled, ""
+}
+
+// formOf is the form that a preset asks for; empty where none does.
+func (r rooms) formOf(row agentRow) string {
+	if catalogue, err := r.catalogue(); err == nil {
+		if p, err := catalogue.Find(row.Name); err == nil {
+			return p.Form
+		}
+	}
+	return ""
+}
+
+// keyOf is the variable that the key of a preset or a vendor's model is in; empty: it needs
+// none, or may do without.
 func (r rooms) keyOf(row agentRow) string {
+	if p, ok := protocolOf(row.Spec); ok && p.atHome(row.Spec) {
+		return p.keyEnv
+	}
 	catalogue, err := r.catalogue()
 	if err != nil {
 		return ""

@@ -8,6 +8,7 @@ import (
 
 	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/model"
+	"github.com/agentbound/agentbound/model/file"
 	"github.com/agentbound/agentbound/model/price"
 	"github.com/agentbound/agentbound/suite"
 )
@@ -18,63 +19,119 @@ func describe(std stdio, rooms rooms, s *suite.Suite, all []resolved) error {
 	if err != nil {
 		return err
 	}
-	total, money, unknown := 0, 0.0, 0
+	var sum total
 	for _, r := range all {
 		n := trials(s, r.plan)
-		total += n
-		worst := worstCase(s, r.plan, prices)
-		if worst.known {
-			money += worst.usd
-		} else {
-			unknown++
-		}
+		agent := worstCase(s, r.plan, prices)
+		parts := append([]bill{agent.bill}, beside(s, r, prices)...)
 		id := string(r.plan.ID())
 		if r.absent != nil {
 			id = strings.Repeat("-", len(id))
 		}
-		fmt.Fprintf(std.out, "%s  %s, %s, world %s, judge %s: %d trials of at most %d steps, %s%s\n",
-			id, r.plan.Agent.Title(), r.plan.Intervention.Name, r.plan.World, r.plan.Judges[0], n, r.plan.Limits.Steps, worst, worldCost(r.plan, n))
-		describeJudging(std.out, r.judges, n)
+		fmt.Fprintf(std.out, "%s  %s, %s, world %s, judge %s: %d trials of at most %d steps, %s\n",
+			id, r.plan.Agent.Title(), r.plan.Intervention.Name, r.plan.World, plainLine(r.plan.Judges[0]), n, r.plan.Limits.Steps, agent)
+		for _, b := range parts[1:] {
+			fmt.Fprintf(std.out, "%s  %s\n", strings.Repeat(" ", len(id)), b)
+		}
 		if r.absent != nil {
 			fmt.Fprintf(std.out, "%s  cannot be run here: %v\n", strings.Repeat(" ", len(id)), r.absent.err)
+			sum.absent++
+			continue
 		}
+		sum.add(n, parts)
 	}
-	fmt.Fprintf(std.out, "suite %s (%.12s), %d runs, %d trials; worst case %s", s.Name, s.Digest, len(all), total, dollars(money))
-	if unknown > 0 {
-		fmt.Fprintf(std.out, " and the cost of %d runs that is not known", unknown)
-	}
-	fmt.Fprintln(std.out)
+	fmt.Fprintf(std.out, "suite %s (%.12s), %s\n", s.Name, s.Digest, sum)
 	return nil
 }
 
-// worst is the most that a plan can cost, attempts that fail left aside.
-type worst struct {
-	kind    string // of the agent
-	calls   int64
-	tokens  float64 // 0: no bound is known
+// total is what runs could cost together: those that can be made.
+type total struct {
+	runs, trials, unknown, absent int
+	likely, most                  float64
+	unbounded                     bool // the most of a part is not known
+	known                         bool // of some part anything is known
+}
+
+func (t *total) add(trials int, parts []bill) {
+	t.runs, t.trials = t.runs+1, t.trials+trials
+	whole := true
+	for _, b := range parts {
+		whole = whole && b.priced
+		t.known = t.known || b.priced
+		t.likely, t.most = t.likely+b.likely, t.most+b.usd
+		t.unbounded = t.unbounded || b.priced && !b.known
+	}
+	if !whole {
+		t.unknown++
+	}
+}
+
+func (t total) String() string {
+	text := fmt.Sprintf("%s, %s; ", counted(t.runs, "run", "runs"), counted(t.trials, "trial", "trials"))
+	switch {
+	case !t.known, t.unknown > 0 && t.likely+t.most == 0:
+		text += "the cost is not known"
+	case t.unbounded:
+		text += fmt.Sprintf("about %s on the reference paths, and no bound is known", dollars(t.likely))
+	default:
+		text += fmt.Sprintf("about %s on the reference paths, at most %s", dollars(t.likely), dollars(t.most))
+	}
+	if t.known && t.unknown > 0 && t.likely+t.most > 0 {
+		text += fmt.Sprintf(", and what is not known of %s", counted(t.unknown, "run", "runs"))
+	}
+	if t.absent > 0 {
+		text += fmt.Sprintf("; left out: %s that cannot be made here", counted(t.absent, "run", "runs"))
+	}
+	return text
+}
+
+// bill is what a model's part in a plan could cost, attempts that fail left aside. What
+// is likely comes first, since the most is a bound that no run comes near.
+type bill struct {
+	who     string  // before the figures, with what it does; empty: the agent
+	calls   int64   // of the model, at most
+	tokens  float64 // at most; 0: no bound is known
 	usd     float64
 	known   bool // usd is
 	likely  float64
-	unsized bool // there are prices, but no bound on an answer
+	priced  bool // likely is known: there are prices
 	asOf    string
+	byFile  bool   // people or programs answer, at no cost here
+	unbound string // what to give where there are prices and no bound
+}
+
+func (b bill) String() string {
+	if b.byFile {
+		return fmt.Sprintf("%sat most %d questions, answered by file", b.who, b.calls)
+	}
+	if b.calls == 0 && b.priced {
+		return b.who + "cost at most " + dollars(b.usd)
+	}
+	bound := ""
+	if b.tokens > 0 {
+		bound = fmt.Sprintf(", %s tokens", amount(b.tokens))
+	}
+	asked := fmt.Sprintf("%d model calls%s", b.calls, bound)
+	switch {
+	case b.known:
+		return fmt.Sprintf("%scost about %s on the reference paths, at most %s: %s (prices of %s)", b.who, dollars(b.likely), dollars(b.usd), asked, b.asOf)
+	case b.priced:
+		return fmt.Sprintf("%scost about %s on the reference paths (prices of %s), at most %s (no bound is known: give %s)", b.who, dollars(b.likely), b.asOf, asked, b.unbound)
+	}
+	return fmt.Sprintf("%sat most %s (prices are not known)", b.who, asked)
+}
+
+// worst is the bill of a plan's agent.
+type worst struct {
+	bill
+	kind string // of the agent
 }
 
 func (w worst) String() string {
-	bound := ""
-	if w.tokens > 0 {
-		bound = fmt.Sprintf(", %s tokens", amount(w.tokens))
+	if w.kind != "model" && !w.known {
+		return "cost not known"
 	}
-	switch {
-	case w.kind == "model" && w.known:
-		return fmt.Sprintf("cost at most %s: %d model calls%s (prices of %s); about %s on the reference paths", dollars(w.usd), w.calls, bound, w.asOf, dollars(w.likely))
-	case w.kind == "model" && w.unsized:
-		return fmt.Sprintf("at most %d model calls (no bound on an answer: give --max-tokens)", w.calls)
-	case w.kind == "model":
-		return fmt.Sprintf("at most %d model calls%s (prices are not known)", w.calls, bound)
-	case w.known:
-		return "cost at most " + dollars(w.usd)
-	}
-	return "cost not known"
+	return w.bill.String()
 }
 
 // answerBound is the most tokens that an answer of an agent's model can have; 0: not known.
@@ -102,12 +159,89 @@ func (r rooms) budgeted(a agentbound.AgentRef) error {
 	return nil
 }
 
-// worstCase bounds what a plan can cost: each step one call of the model and one more to
-// end, and as many again where an intervention may ask for a revision. A call's input is
-// at most what the conversation can have grown to by then, and never more than the
-// context window.
+// covers refuses a budget that not one call of a model fits into: the run would end
+// before it began.
+func (r rooms) covers(s *suite.Suite, of resolved) error {
+	if r.budget == nil || of.agent == nil { // none in a dry run: it cannot be run here
+		return nil
+	}
+	prices, err := r.priceTable()
+	if err != nil {
+		return err
+	}
+	if a := of.plan.Agent; a.Kind == "model" {
+		rate, _ := prices.Find(a.Name, a.Settings)
+		if err := r.budget.Covers(rate, shortest(s, of.plan), int(answerBound(a, rate))); err != nil {
+			return usage("agent %q: %w; bound its answers with --max-tokens, such as --max-tokens 8000, or give more", a.Title(), err)
+		}
+	}
+	others := judgeModels(of.judges)
+	if m := worldModel(of.world); m != nil {
+		others = append(others, m)
+	}
+	for _, m := range others {
+		if _, ok := m.(*file.Model); ok {
+			continue // it costs nothing
+		}
+		rate, _ := prices.Find(m.Ref().Name, m.Ref().Settings)
+		if err := r.budget.Covers(rate, 0, 0); err != nil {
+			return usage("model %q: %w; give a smaller max_output in a file of --prices, or a larger budget", m.Ref().Name, err)
+		}
+	}
+	return nil
+}
+
+// shortest is the size of the shortest first request of a plan, in bytes; the agent's own
+// prompt comes on top.
+func shortest(s *suite.Suite, p agentbound.Plan) (least int) {
+	for _, task := range tasks(s, p) {
+		if n := begins(task.Task).Bytes(); least == 0 || n < least {
+			least = n
+		}
+	}
+	return least
+}
+
+// planned is a task of a plan with its family.
+type planned struct {
+	*agentbound.Task
+	family *agentbound.Family
+}
+
+func tasks(s *suite.Suite, p agentbound.Plan) (all []planned) {
+	for i := range s.Families {
+		f := &s.Families[i]
+		if len(p.Families) > 0 && !slices.Contains(p.Families, f.ID) {
+			continue
+		}
+		for _, split := range p.Splits {
+			if task, ok := f.Task(split); ok {
+				all = append(all, planned{task, f})
+			}
+		}
+	}
+	return all
+}
+
+// begins is what a subject is given first.
+func begins(task *agentbound.Task) model.Request {
+	return model.Request{Messages: []model.Message{{Text: task.Setting}, {Text: task.Instruction}}, Tools: task.Tools}
+}
+
+// path is the reference path that a model would take that decides rightly.
+func (t planned) path() []agentbound.Call {
+	if t.Split.Authorised() {
+		return t.family.Reference.Workflow
+	}
+	return t.family.Reference.Containment
+}
+
+// worstCase bounds what a plan's agent can cost: each step one call of the model and one
+// more to end, and as many again where an intervention may ask for a revision. A call's
+// input is at most what the conversation can have grown to by then, and never more than
+// the context window.
 func worstCase(s *suite.Suite, p agentbound.Plan, prices price.Table) worst {
-	w := worst{kind: p.Agent.Kind, known: p.Agent.Kind == "reference"}
+	w := worst{kind: p.Agent.Kind, bill: bill{known: p.Agent.Kind == "reference", priced: p.Agent.Kind == "reference", unbound: "--max-tokens"}}
 	if w.kind != "model" {
 		return w
 	}
@@ -118,28 +252,22 @@ func worstCase(s *suite.Suite, p agentbound.Plan, prices price.Table) worst {
 		asked *= 2
 	}
 	w.calls = int64(trials(s, p)) * asked
-	w.known, w.asOf, w.unsized = rate.Known() && answer > 0, rate.AsOf, rate.Known() && answer == 0
-	if answer == 0 {
-		return w
+	w.priced, w.known, w.asOf = rate.Known(), rate.Known() && answer > 0, rate.AsOf
+	for _, task := range tasks(s, p) {
+		w.likely += float64(p.Repeats) * likely(task, p.Limits, asked, answer, rate)
+		if answer > 0 {
+			w.add(task.Task, p, asked, answer, rate)
+		}
 	}
-	for i := range s.Families {
-		f := &s.Families[i]
-		if len(p.Families) > 0 && !slices.Contains(p.Families, f.ID) {
-			continue
-		}
-		for _, split := range p.Splits {
-			if task, ok := f.Task(split); ok {
-				w.add(task, p, asked, answer, rate)
-				w.likely += float64(p.Repeats) * likely(f, task, answer, rate)
-			}
-		}
+	if w.known {
+		w.likely = min(w.likely, w.usd)
 	}
 	return w
 }
 
 // add counts the trials of one task.
 func (w *worst) add(task *agentbound.Task, p agentbound.Plan, asked, answer int64, rate price.Price) {
-	begin := model.Request{Messages: []model.Message{{Text: task.Setting}, {Text: task.Instruction}}, Tools: task.Tools}
+	begin := begins(task)
 	input, repeats := int64(begin.Bytes())+promptBytes, int64(p.Repeats)
 	grows := answer + int64(p.Limits.Calls)*int64(p.Limits.Observation) // a token is at least a byte
 	for left := asked; left > 0; left-- {
@@ -162,17 +290,13 @@ const (
 	bytesAToken       = 4
 )
 
-// likely is what one trial costs where the model walks the reference path, call by call.
-func likely(f *agentbound.Family, task *agentbound.Task, answer int64, rate price.Price) (usd float64) {
-	path := f.Reference.Workflow
-	if !task.Split.Authorised() {
-		path = f.Reference.Containment
-	}
-	begin := model.Request{Messages: []model.Message{{Text: task.Setting}, {Text: task.Instruction}}, Tools: task.Tools}
-	input, answer := int64(begin.Bytes())/bytesAToken, min(answer, likelyAnswer)
-	for range len(path) + 1 {
+// likely is what one trial costs where the model walks the reference path, call by call,
+// as far as it may.
+func likely(task planned, limits agentbound.Limits, asked, answer int64, rate price.Price) (usd float64) {
+	input, answer := int64(begins(task.Task).Bytes())/bytesAToken, least(answer, likelyAnswer)
+	for range min(int64(len(task.path()))+1, asked) {
 		usd += rate.Request(model.Usage{Input: least(input, rate.Window), Output: answer})
-		input += answer + likelyObservation
+		input += answer + int64(min(limits.Observation, likelyObservation))
 	}
 	return usd
 }

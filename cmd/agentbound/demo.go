@@ -78,7 +78,7 @@ func demo(ctx context.Context, std stdio, path string) (err error) {
 		return err
 	}
 	fmt.Fprintf(std.out, "\nThe page with figures, failures and trials is %s; the figures are beside it.\n", page)
-	fmt.Fprintf(std.out, "The store is %s. Go on with:\n  agentbound report --store %[1]s --format json\n  agentbound suite show %s\n", where, s.Families[0].ID)
+	fmt.Fprintf(std.out, "The store is %s. Go on with:\n  %[2]s report --store %[1]s --format json\n  %[2]s suite show %[3]s\n", where, called(), s.Families[0].ID)
 	return nil
 }
 

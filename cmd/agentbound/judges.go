@@ -159,12 +159,3 @@ func tellAwaited(w io.Writer, judges []judge.Judge) {
 		}
 	}
 }
-
-// describeJudging says what rubric judges could take for so many trials, for --dry-run.
-func describeJudging(w io.Writer, judges []judge.Judge, trials int) {
-	for _, j := range judges {
-		if r, ok := j.(*rubric.Judge); ok {
-			fmt.Fprintf(w, "  judged by %s: at most %d model calls (an attempt; prices are not known)\n", plainLine(r.Config()), trials*r.Calls())
-		}
-	}
-}

@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -141,7 +143,33 @@ A result says nothing about readiness for deployment.`,
 	})
 	root.AddCommand(newDemo(io), newRun(io), newReport(io), newGate(io), newJudge(io), newSuite(io), newGenerate(io), newAgents(io), newReplay(io), newCache(io), newPlay(io), newVersion(io))
 	strict(root)
+	spell(root, called())
 	return root
+}
+
+// called is how this program is called from here: by its name where that is found, else
+// by the path that it was started with.
+func called() string {
+	const name = "agentbound"
+	started := os.Args[0]
+	if _, err := exec.LookPath(name); err == nil || strings.TrimSuffix(filepath.Base(started), ".exe") != name {
+		return name
+	}
+	return started
+}
+
+// spell writes examples as they can be typed.
+func spell(cmd *cobra.Command, name string) {
+	lines := strings.Split(cmd.Example, "\n")
+	for i, line := range lines {
+		if rest, ok := strings.CutPrefix(line, "  agentbound "); ok {
+			lines[i] = "  " + name + " " + rest
+		}
+	}
+	cmd.Example = strings.Join(lines, "\n")
+	for _, sub := range cmd.Commands() {
+		spell(sub, name)
+	}
 }
 
 // strict turns cobra's complaints about arguments and unknown verbs into usage

@@ -53,7 +53,10 @@ func (r rooms) model(spec string, o modelOptions) (model.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.keep.wrap(weighed{m, o.key}, o.part), nil
+	if o.key == "" && !r.unasked && p.atHome(spec) {
+		return nil, fmt.Errorf("model %q: no key: set %s", spec, p.keyEnv)
+	}
+	return r.look.watch(r.keep.wrap(weighed{m, o.key}, o.part), o.part), nil
 }
 
 // named turns a preset's name into its specification and effort. What has a colon is a
@@ -68,10 +71,10 @@ func (r rooms) named(spec string, o modelOptions) (string, modelOptions, error) 
 	}
 	p, err := c.Find(spec)
 	if err != nil {
-		return "", o, fmt.Errorf("model %q is not known; accepted: %s, or a preset's name; %w", spec, modelForms(), err)
+		return "", o, fmt.Errorf("model %q is not known; accepted: %s, or a preset's name; %w", spec, modelForms(), r.unfound(err))
 	}
 	if p.Kind != preset.Model {
-		return "", o, fmt.Errorf("%q is an agent program and no model", p.Name)
+		return "", o, fmt.Errorf("%q is an agent program and no model%s", p.Name, bare(c, p))
 	}
 	if o.effort == "" {
 		o.effort = p.Effort

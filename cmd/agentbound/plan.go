@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -76,7 +77,7 @@ func addRequest(cmd *cobra.Command, r *request) {
 	f.IntVar(&r.Limit, "limit", 0, "at most this many families; 0: all")
 	f.IntVar(&r.Repeats, "repeats", 0, "attempts at each task; 0: 1 for deterministic agents, else 3")
 	f.IntVar(&r.MaxSteps, "max-steps", 0, "decisions with calls in a trial; 0: 120")
-	f.StringVar(&r.Timeout, "timeout", "", "wall clock of a trial, such as 10m (the default)")
+	f.StringVar(&r.Timeout, "timeout", "", "wall clock of a trial, such as 10m; "+fmt.Sprintf("%dm", agentbound.DefaultLimits().Seconds/60)+" by default")
 	f.Uint64Var(&r.Seed, "seed", 0, "seed of the run")
 	f.StringVar(&r.Form, "form", "", "how a model acts: native tool calls (default), or react, in plain text")
 	f.StringVar(&r.Temperature, "temperature", "", "temperature of a model; empty: the provider's own")
@@ -221,7 +222,11 @@ func (r request) resolve(rooms rooms, s *suite.Suite) ([]resolved, error) {
 			if err := run.Validate(s, plan); err != nil {
 				return nil, coded{exitUsage, err}
 			}
-			all = append(all, resolved{plan, a, i, w, judges, absent})
+			one := resolved{plan, a, i, w, judges, absent}
+			if err := rooms.covers(s, one); err != nil {
+				return nil, err
+			}
+			all = append(all, one)
 		}
 	}
 	return all, nil

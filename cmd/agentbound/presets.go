@@ -28,10 +28,10 @@ func (r rooms) presetAgent(name string, ask asking) (agent.Agent, error) {
 	}
 	p, err := c.Find(name)
 	if err != nil {
-		return nil, usage("agent: %w", err)
+		return nil, usage("agent: %w", r.unfound(err))
 	}
 	if p.Kind == preset.Harness {
-		return nil, coded{exitUsage, &absent{p, fmt.Errorf("it is an agent program (%s), and this version runs none yet; to run its model alone: agentbound run --agent with a preset of kind model", p.Scheme())}}
+		return nil, coded{exitUsage, &absent{p, fmt.Errorf("it is an agent program (%s), and this version runs none yet%s", p.Scheme(), bare(c, p))}}
 	}
 	ask.form, ask.temperature = cmp.Or(ask.form, p.Form), cmp.Or(ask.temperature, p.Temperature)
 	ask.maxTokens, ask.effort = cmp.Or(ask.maxTokens, p.MaxTokens), cmp.Or(ask.effort, p.Effort)
@@ -40,6 +40,22 @@ func (r rooms) presetAgent(name string, ask asking) (agent.Agent, error) {
 		return nil, coded{exitUsage, &absent{p, err}}
 	}
 	return labelled{a, p.Name}, nil
+}
+
+// bare says how the model of an agent program is asked without it.
+func bare(c preset.Catalogue, program preset.Preset) string {
+	if p, ok := c.Bare(program); ok {
+		return fmt.Sprintf("; its model alone is the preset %q", p.Name)
+	}
+	return ""
+}
+
+// unfound is an error of a preset that is not there, with the file of the user's own.
+func (s *spending) unfound(err error) error {
+	if s.presets == "" {
+		return fmt.Errorf("%w (only the built-in ones were read: neither --presets nor $%s is set)", err, presetsEnv)
+	}
+	return fmt.Errorf("%w (read: the built-in ones and %s)", err, s.presets)
 }
 
 // subject resolves an agent and holds it to the budget. In a dry run a preset that cannot

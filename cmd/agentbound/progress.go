@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/vbauerster/mpb/v8"
@@ -22,6 +23,8 @@ type progress struct {
 	last    time.Time
 	bars    *mpb.Progress
 	bar     *mpb.Bar
+	mu      sync.Mutex // held while something is written
+	told    int        // faults that were told
 	current run.Progress
 	price   price.Price // of the agent's model; zero: not known
 }
@@ -36,9 +39,14 @@ func newProgress(w io.Writer, name string) *progress {
 
 // observe is called one call at a time.
 func (p *progress) observe(s run.Progress) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.current = s
 	if terminal(p.w) {
 		p.draw(s)
+	}
+	p.faults(s)
+	if p.bars != nil {
 		return
 	}
 	if now := time.Now(); now.Sub(p.last) >= lineEvery {
@@ -59,10 +67,28 @@ func (p *progress) draw(s run.Progress) {
 
 // close takes the bar away.
 func (p *progress) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.bar != nil {
 		p.bar.Abort(true)
 		p.bars.Wait()
+		p.bar, p.bars = nil, nil
 	}
+}
+
+// say prints a line of its own at once. It may be called by several goroutines.
+func (p *progress) say(line string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fmt.Fprintln(p.out(), plainLine(clipped(line)))
+}
+
+// out is where lines go: above the bar, where there is one.
+func (p *progress) out() io.Writer {
+	if p.bars != nil {
+		return p.bars
+	}
+	return p.w
 }
 
 // finish says how the run ended.
@@ -79,10 +105,10 @@ func (p *progress) finish(s run.Progress, err error) {
 	}
 }
 
-// faults says why trials are unscored.
+// faults says why trials are unscored, each reason once, as soon as it is known.
 func (p *progress) faults(s run.Progress) {
-	for _, why := range s.Faults {
-		fmt.Fprintf(p.w, "%s: unscored: %s\n", p.name, clipped(why))
+	for ; p.told < len(s.Faults); p.told++ {
+		fmt.Fprintf(p.out(), "%s: unscored: %s\n", p.name, clipped(s.Faults[p.told]))
 	}
 }
 

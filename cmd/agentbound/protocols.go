@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 
@@ -64,6 +65,20 @@ func (p protocol) form() string {
 		return p.scheme + ":MODEL[@BASE_URL]"
 	}
 	return p.scheme + ":MODEL"
+}
+
+// atHome reports whether a specification is of the vendor's own address, which wants a key.
+func (p protocol) atHome(spec string) bool {
+	if p.home == "" || p.local {
+		return false
+	}
+	_, named, ok := strings.Cut(spec, "@http")
+	if !ok {
+		return true
+	}
+	own, errOwn := url.Parse(p.home)
+	at, err := url.Parse("http" + named)
+	return errOwn == nil && err == nil && strings.EqualFold(own.Hostname(), at.Hostname())
 }
 
 func (p protocol) row() agentRow {

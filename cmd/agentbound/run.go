@@ -28,10 +28,12 @@ The same command on the same store is the same run: it resumes, or says that it 
 complete. --new makes another run of the same plan.
 
 A budget and --run-timeout are of this command: what stops there is stored as far as
-it was finished, the exit code is 1, and the same command goes on from there.`,
+it was finished, the exit code is 1, and the same command goes on from there. So does a
+run that was stopped since a model cannot be asked at all (key, credit, name, address):
+where the first trials fail alike and none is scored, the others are not tried.`,
 		Example: `  agentbound run --agent reference:evidence
   agentbound run --agent reference:surface --agent reference:wary --families 'fraud' --splits hb,cm
-  agentbound run --agent 'Kimi K3' --limit 5 --budget usd=5
+  agentbound run --agent 'Kimi K3' --limit 5 --max-tokens 16000 --budget usd=5
   agentbound run --plan examples/table2.yaml --dry-run`,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if plan != "" {
@@ -52,7 +54,10 @@ it was finished, the exit code is 1, and the same command goes on from there.`,
 			if err != nil {
 				return err
 			}
-			rooms.keep = kept
+			rooms.keep, rooms.unasked = kept, r.dry
+			if !kept.replays() {
+				rooms.look = new(lookout)
+			}
 			limit, err := r.runTime()
 			if err != nil {
 				return err
@@ -75,7 +80,7 @@ it was finished, the exit code is 1, and the same command goes on from there.`,
 				err = renew(cmd.Context(), db, all)
 			}
 			if err == nil {
-				err = runAll(cmd.Context(), io, db, s, all, bounds{concurrency: concurrency, each: limit, spending: rooms.spending, kept: kept})
+				err = runAll(cmd.Context(), io, db, s, all, bounds{concurrency: concurrency, each: limit, spending: rooms.spending, kept: kept, look: rooms.look})
 			}
 			return errors.Join(err, db.Close())
 		},
@@ -102,6 +107,7 @@ type bounds struct {
 	each        time.Duration // wall clock of each run; 0: no bound
 	*spending                 // nil: nothing is spent
 	kept        *keep         // of what models say; nil: nothing
+	look        *lookout      // of the models; may be nil
 }
 
 // modelConcurrency is how many trials are made at a time where the agent is a model: they
@@ -116,6 +122,7 @@ var errRunTime = errors.New("the time of the run is over (--run-timeout)")
 // once.
 func runAll(ctx context.Context, io stdio, db store.Store, s *suite.Suite, all []resolved, b bounds) error {
 	unscored, late := 0, 0
+	var stopped []error
 	for _, r := range all {
 		if err := b.kept.run(r.plan); err != nil {
 			return err
@@ -137,6 +144,10 @@ func runAll(ctx context.Context, io stdio, db store.Store, s *suite.Suite, all [
 		switch {
 		case errors.Is(err, errRunTime):
 			late++
+		case failedAlike(err):
+			stopped = append(stopped, err)
+			fmt.Fprintln(io.out, r.plan.ID())
+			continue // another run may have another model
 		case err != nil && b.spending != nil && errors.Is(err, b.ended()):
 			fmt.Fprintln(io.out, r.plan.ID())
 			return coded{exitMissed, fmt.Errorf("%w; what was finished is stored: the same command goes on with another --budget", err)}
@@ -151,6 +162,8 @@ func runAll(ctx context.Context, io stdio, db store.Store, s *suite.Suite, all [
 		unscored += left
 	}
 	switch {
+	case len(stopped) > 0:
+		return coded{exitMissed, fmt.Errorf("stopped early in %d of %d runs: %w; nothing is lost: put that right, and the same command goes on", len(stopped), len(all), errors.Join(stopped...))}
 	case late > 0:
 		return coded{exitMissed, fmt.Errorf("%w in %d of %d runs; what was finished is stored: the same command goes on from there", errRunTime, late, len(all))}
 	case unscored > 0:
@@ -159,17 +172,39 @@ func runAll(ctx context.Context, io stdio, db store.Store, s *suite.Suite, all [
 	return nil
 }
 
+func failedAlike(err error) bool {
+	_, ok := errors.AsType[*errAlike](err)
+	return ok
+}
+
 // execRun carries out one run within its time.
 func execRun(ctx context.Context, db store.Store, s *suite.Suite, r resolved, b bounds, p *progress) (run.Progress, error) {
 	cfg := run.Config{
 		Bench: run.Bench{Agent: r.agent, World: r.world, Judges: r.judges, Intervention: r.intervention, Limits: r.plan.Limits, ModelTime: b.kept.taped()},
 		Suite: s, Plan: r.plan, Store: db, Concurrency: b.concurrency, Observe: p.observe, Stored: b.kept.stored(), More: b.kept.more(),
 	}
-	if cfg.Concurrency == 0 && r.plan.Agent.Kind == "model" {
-		cfg.Concurrency = modelConcurrency
+	if r.plan.Agent.Kind == "model" {
+		counted := &tally{Agent: r.agent}
+		cfg.Agent = counted
+		defer func() {
+			if text := counted.warning(); text != "" {
+				p.say(text)
+			}
+		}()
+		if cfg.Concurrency == 0 {
+			cfg.Concurrency = modelConcurrency
+		}
 	}
-	if b.spending != nil {
-		cfg.Halted = b.ended
+	b.look.begin(r.judges, p.say)
+	cfg.Observe = func(s run.Progress) {
+		b.look.stored(s.Made, s.Unscored)
+		p.observe(s)
+	}
+	cfg.Halted = func() error {
+		if b.spending != nil && b.ended() != nil {
+			return b.ended()
+		}
+		return b.look.alike()
 	}
 	limited := ctx
 	if b.each > 0 {

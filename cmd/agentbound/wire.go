@@ -29,7 +29,9 @@ import (
 type rooms struct {
 	cache *star.Cache
 	*spending
-	keep *keep // stands before every model; may be nil
+	keep    *keep    // stands before every model; may be nil
+	look    *lookout // watches every model; may be nil
+	unasked bool     // nothing is asked: a key that is missing is no error
 }
 
 func newRooms() rooms { return rooms{cache: star.NewCache(0), spending: newSpending()} }

@@ -169,11 +169,3 @@ func containsFamily(ids []agentbound.FamilyID, id agentbound.FamilyID) bool {
 	}
 	return false
 }
-
-// worldCost is what the world of a plan could cost beside its agent.
-func worldCost(p agentbound.Plan, trials int) string {
-	if !strings.HasPrefix(p.World, emulated.Kind+":") {
-		return ""
-	}
-	return fmt.Sprintf("; and at most %d calls of the world's model", trials*p.Limits.Steps*p.Limits.Calls*emulated.Attempts)
-}

@@ -444,7 +444,7 @@ func TestTimeLimit(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				const want = "the trial passed its limit of 90 seconds"
+				const want = "the trial passed its limit of 90 seconds; give more time with --timeout"
 				if res.Trajectory.End != (agentbound.End{Reason: agentbound.EndFault, Fault: want}) || !strings.Contains(res.Verdicts[0].Unscored, want) {
 					t.Errorf("end %+v, verdict %+v", res.Trajectory.End, res.Verdicts[0])
 				}

@@ -140,7 +140,7 @@ func (b Bench) play(ctx context.Context, f *agentbound.Family, task *agentbound.
 		clock = play.Now
 	}
 	limits := b.Limits.WithDefaults()
-	expired := fmt.Errorf("the trial passed its limit of %d seconds", limits.Seconds)
+	expired := fmt.Errorf("the trial passed its limit of %d seconds; give more time with --timeout", limits.Seconds)
 	ctx, cancel := context.WithTimeoutCause(ctx, time.Duration(limits.Seconds)*time.Second, expired)
 	defer cancel()
 	ctx, stop := context.WithCancelCause(ctx)

@@ -116,6 +116,9 @@ func (j *Judge) Models() []model.Model { return j.o.Models }
 // answer sent back as often as may be.
 func (j *Judge) Calls() int { return 2 * len(j.o.Models) * j.o.Samples * (1 + j.o.Again) }
 
+// Votes is how many votes one trial takes on both axes together.
+func (j *Judge) Votes() int { return 2 * len(j.o.Models) * j.o.Samples }
+
 // Judge implements judge.Judge. The family is not looked at, and of the task the id
 // alone. An error is a model that gave no answer, or [model.ErrAwaited] where answers
 // are still to come: then every question that can be asked has been asked.

@@ -98,9 +98,24 @@ func (p *purse) Enter(ctx context.Context) (func(model.Response, error), error) 
 	}, nil
 }
 
-// most is what an attempt can cost.
-func (b *Budget) most(ctx context.Context, p price.Price) (Amount, error) {
-	bytes, answer := model.Weight(ctx)
+// Covers is nil where the whole budget covers one attempt: of a request of so many bytes,
+// with an answer of at most so many tokens (0: not said).
+func (b *Budget) Covers(p price.Price, bytes, answer int) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	need, output, err := b.most(p, bytes, answer)
+	if err == nil && !b.limit.covers(need) {
+		err = b.tooSmall(need, output)
+	}
+	return err
+}
+
+func (b *Budget) tooSmall(need Amount, output int64) error {
+	return fmt.Errorf("the budget of %s does not cover one call, which may cost up to %s (its answer may have %d tokens)", b.limit, b.limit.of(need), output)
+}
+
+// most is what an attempt can cost, and how many tokens of it are the answer.
+func (b *Budget) most(p price.Price, bytes, answer int) (need Amount, output int64, err error) {
 	input, output := int64(math.Ceil(float64(bytes)*b.ratio)), int64(answer)
 	for _, bound := range []int64{p.MaxOutput, p.Window} {
 		if output == 0 || bound > 0 && bound < output {
@@ -108,24 +123,25 @@ func (b *Budget) most(ctx context.Context, p price.Price) (Amount, error) {
 		}
 	}
 	if output == 0 {
-		return Amount{}, errors.New("a budget needs a bound on what an answer may have: give --max-tokens, or max_output in a file of --prices")
+		return Amount{}, 0, errors.New("a budget needs a bound on what an answer may have: give --max-tokens, or max_output in a file of --prices")
 	}
 	if p.Window > 0 {
 		input = min(input, p.Window)
 	}
-	return Amount{USD: p.Request(model.Usage{Input: input, Output: output}), Tokens: input + output}, nil
+	return Amount{USD: p.Request(model.Usage{Input: input, Output: output}), Tokens: input + output}, output, nil
 }
 
 // reserve waits until the most that an attempt can cost fits. Where it does not and
 // nothing is on its way that could leave something over, the budget has ended.
 func (b *Budget) reserve(ctx context.Context, p price.Price) (Amount, error) {
+	bytes, answer := model.Weight(ctx)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for {
 		if b.ended != nil {
 			return Amount{}, b.ended
 		}
-		need, err := b.most(ctx, p)
+		need, output, err := b.most(p, bytes, answer)
 		switch {
 		case err != nil:
 			b.end(err)
@@ -133,6 +149,9 @@ func (b *Budget) reserve(ctx context.Context, p price.Price) (Amount, error) {
 		case b.fits(need):
 			b.held, b.calls = b.held.plus(need), b.calls+1
 			return need, nil
+		case b.calls == 0 && b.spent == (Amount{}):
+			b.end(b.tooSmall(need, output))
+			return Amount{}, b.ended
 		case b.calls == 0:
 			b.end(fmt.Errorf("the budget of %s is used up: %s spent, and the next call may cost up to %s", b.limit, b.limit.of(b.spent), b.limit.of(need)))
 			return Amount{}, b.ended
@@ -162,8 +181,11 @@ func (b *Budget) wake() {
 }
 
 func (b *Budget) fits(need Amount) bool {
-	sum := b.spent.plus(b.held).plus(need)
-	return (b.limit.USD == 0 || sum.USD <= b.limit.USD+1e-9) && (b.limit.Tokens == 0 || sum.Tokens <= b.limit.Tokens)
+	return b.limit.covers(b.spent.plus(b.held).plus(need))
+}
+
+func (a Amount) covers(sum Amount) bool {
+	return (a.USD == 0 || sum.USD <= a.USD+1e-9) && (a.Tokens == 0 || sum.Tokens <= a.Tokens)
 }
 
 // settle puts what an attempt cost in the place of what was reserved.

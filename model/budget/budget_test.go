@@ -190,6 +190,30 @@ func TestUnbounded(t *testing.T) {
 	}
 }
 
+// TestCovers: a budget that no call fits into is told before, and not called used up.
+func TestCovers(t *testing.T) {
+	b := budget.New(budget.Amount{Tokens: 1500})
+	if err := b.Covers(price.Price{}, 1000, 500); err != nil {
+		t.Error(err)
+	}
+	const want = "the budget of 1500 tokens does not cover one call, which may cost up to 1501 tokens (its answer may have 501 tokens)"
+	if err := b.Covers(price.Price{}, 1000, 501); err == nil || err.Error() != want {
+		t.Errorf("error %v", err)
+	}
+	if err := b.Covers(price.Price{Window: 1400}, 1000, 0); err == nil {
+		t.Error("an answer without a bound of its own may fill the window")
+	}
+	p, err := b.Pace(price.Price{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	big := request()
+	big.MaxTokens = 2000
+	if _, err := p.Enter(model.Weigh(t.Context(), big)); err == nil || !strings.Contains(err.Error(), "does not cover one call") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // TestWaits: what is on its way may leave something over.
 func TestWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -67,7 +67,7 @@ func TestNeverMended(t *testing.T) {
 			continue
 		}
 		fault := res.Trajectory.End.Fault
-		if res.Verdicts[0].Scored() || !strings.Contains(fault, "gave no valid answer to the call of ") || !strings.Contains(fault, "in 3 attempts; the last one: ") || made != 3 {
+		if res.Verdicts[0].Scored() || !strings.Contains(fault, "gave no valid answer to the call of ") || !strings.Contains(fault, "in 3 attempts; the last one: ") || !strings.Contains(fault, "; it said \"") || !strings.Contains(fault, "--world-model") || made != 3 {
 			t.Errorf("%s: %d attempts, scored %t, %q", m.Name, made, res.Verdicts[0].Scored(), fault)
 		}
 		if u := res.Trajectory.WorldUsage; u == nil || u.InputTokens != int64(900*(made+len(res.Trajectory.Steps)-1)) {

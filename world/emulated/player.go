@@ -41,9 +41,10 @@ func (p *player) answer(ctx context.Context, c agentbound.Call, args agentbound.
 	}
 	messages := []model.Message{{Role: model.System, Text: system}, {Role: model.User, Text: question.String()}}
 	var why error
+	var text string
 	for range Attempts {
-		text, cut, err := p.chat(ctx, c, messages)
-		if err != nil {
+		var cut bool
+		if text, cut, err = p.chat(ctx, c, messages); err != nil {
 			return star.Result{}, err
 		}
 		var r star.Result
@@ -56,7 +57,8 @@ func (p *player) answer(ctx context.Context, c agentbound.Call, args agentbound.
 		messages = append(messages, model.Message{Role: model.Assistant, Text: shownBack(text)},
 			model.Message{Role: model.User, Text: "That answer was not taken: " + why.Error() + ".\nAnswer again, with the whole JSON object."})
 	}
-	return star.Result{}, fmt.Errorf("%s gave no valid answer to the call of %s in %d attempts; the last one: %w", p.model.Ref().Name, c.Tool, Attempts, why)
+	return star.Result{}, fmt.Errorf("the model that plays the tools, %s, gave no valid answer to the call of %s in %d attempts; the last one: %w; it said %q; have another model play them (--world-model), or show it their programs (--world-source)",
+		p.model.Ref().Name, c.Tool, Attempts, why, excerpt(text))
 }
 
 // chat is one turn of the model's. A provider that refuses to play the tool is no behaviour
@@ -79,6 +81,16 @@ func (p *player) limit() string {
 		return ""
 	}
 	return fmt.Sprintf(" (%d)", p.tokens)
+}
+
+// excerpt is how an answer begins, on one line.
+func excerpt(text string) string {
+	const most = 200
+	text = strings.Join(strings.Fields(text), " ")
+	if r := []rune(text); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return text
 }
 
 // shownBack keeps an answer that goes back from being empty, which servers reject, or huge.
