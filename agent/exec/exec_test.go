@@ -240,7 +240,7 @@ func TestFaults(t *testing.T) {
 // TestClock: a program that never answers, or never reads, is ended by the trial's own
 // wall clock, and what it had to say is kept.
 func TestClock(t *testing.T) {
-	for name, want := range map[string]string{"silent": "limit of 1 seconds; its stderr ends: thinking for ever", "deaf": "limit of 1 seconds"} {
+	for name, want := range map[string]string{"silent": "limit of 1 seconds; give more time with --timeout; its stderr ends: thinking for ever", "deaf": "limit of 1 seconds"} {
 		t.Run(name, func(t *testing.T) {
 			b := bench(subject(t, quick, name))
 			b.Limits.Seconds = 1
