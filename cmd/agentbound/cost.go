@@ -8,7 +8,6 @@ import (
 
 	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/model"
-	"github.com/agentbound/agentbound/model/file"
 	"github.com/agentbound/agentbound/model/price"
 	"github.com/agentbound/agentbound/suite"
 )
@@ -175,18 +174,25 @@ func (r rooms) covers(s *suite.Suite, of resolved) error {
 			return usage("agent %q: %w; bound its answers with --max-tokens, such as --max-tokens 8000, or give more", a.Title(), err)
 		}
 	}
-	others := judgeModels(of.judges)
-	if m := worldModel(of.world); m != nil {
-		others = append(others, m)
+	for _, m := range judgeModels(of.judges) {
+		if _, ok := m.(byFile); !ok { // which costs nothing
+			if err := r.coversOther(prices, m, 0); err != nil {
+				return err
+			}
+		}
 	}
-	for _, m := range others {
-		if _, ok := m.(*file.Model); ok {
-			continue // it costs nothing
-		}
-		rate, _ := prices.Find(m.Ref().Name, m.Ref().Settings)
-		if err := r.budget.Covers(rate, 0, 0); err != nil {
-			return usage("model %q: %w; give a smaller max_output in a file of --prices, or a larger budget", m.Ref().Name, err)
-		}
+	if w, ok := emulatedWorlds(of.world); ok && w.Model != nil {
+		return r.coversOther(prices, w.Model, w.Tokens)
+	}
+	return nil
+}
+
+// coversOther is covers for a model that is no subject; answer bounds one of its answers,
+// 0: what is known of it does.
+func (r rooms) coversOther(prices price.Table, m model.Model, answer int) error {
+	rate, _ := prices.Find(m.Ref().Name, m.Ref().Settings)
+	if err := r.budget.Covers(rate, 0, answer); err != nil {
+		return usage("model %q: %w; give a smaller max_output in a file of --prices, or a larger budget", m.Ref().Name, err)
 	}
 	return nil
 }

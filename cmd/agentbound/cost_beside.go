@@ -4,7 +4,6 @@ import (
 	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/judge/rubric"
 	"github.com/agentbound/agentbound/model"
-	"github.com/agentbound/agentbound/model/file"
 	"github.com/agentbound/agentbound/model/price"
 	"github.com/agentbound/agentbound/suite"
 	"github.com/agentbound/agentbound/world"
@@ -32,7 +31,7 @@ func beside(s *suite.Suite, r resolved, prices price.Table) (all []bill) {
 		models := asks.Models()
 		for _, m := range models {
 			who, calls, votes := "judged by "+m.Ref().Name+":", n*int64(asks.Calls()/len(models)), float64(asks.Votes()/len(models))
-			if _, ok := m.(*file.Model); ok {
+			if _, ok := m.(byFile); ok {
 				all = append(all, bill{who: plainLine(who) + " ", calls: calls, priced: true, known: true, byFile: true})
 				continue
 			}
@@ -87,11 +86,17 @@ func likelyVote(t planned, limits agentbound.Limits, rate price.Price) float64 {
 
 // worldModel is the model that plays a world's tools; nil where none does.
 func worldModel(w world.Factory) model.Model {
-	switch w := w.(type) {
-	case fault.Worlds:
-		return worldModel(w.Factory)
-	case emulated.Worlds:
+	if w, ok := emulatedWorlds(w); ok {
 		return w.Model
 	}
 	return nil
+}
+
+// emulatedWorlds are the worlds that a model plays, with or without a script of faults.
+func emulatedWorlds(w world.Factory) (emulated.Worlds, bool) {
+	if faulty, ok := w.(fault.Worlds); ok {
+		w = faulty.Factory
+	}
+	played, ok := w.(emulated.Worlds)
+	return played, ok
 }

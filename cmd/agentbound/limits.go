@@ -144,8 +144,7 @@ func (s *spending) paceOf(spec string, by protocol, o modelOptions) (model.Pace,
 		return nil, err
 	}
 	p, _ := table.Find(spec, nil)
-	unbounded := o.part == model.PartJudge || o.part == model.PartWorld
-	if unbounded && least(p.MaxOutput, p.Window) == 0 {
+	if o.part == model.PartJudge && least(p.MaxOutput, p.Window) == 0 {
 		return nil, fmt.Errorf("a budget needs a bound on what an answer of model %q may have: give max_output in a file of --prices", model.BaseName(spec))
 	}
 	purse, err := s.budget.Pace(p, endpoint)
