@@ -154,6 +154,12 @@ func (i Install) version(name string) (string, error) {
 	return p.Version, nil
 }
 
+// HasNode reports whether the lock names a Node for a system.
+func (i Install) HasNode(goos, goarch string) bool {
+	_, err := i.version(NodePackage(goos, goarch))
+	return err == nil
+}
+
 // Spec is what a specification PROGRAM:MODEL[@BASE_URL] names.
 type Spec struct {
 	Program string

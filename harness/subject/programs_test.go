@@ -1,11 +1,11 @@
 package subject_test
 
 import (
-	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +17,9 @@ import (
 	"github.com/agentbound/agentbound/agent/chat"
 	"github.com/agentbound/agentbound/harness"
 	"github.com/agentbound/agentbound/harness/codex"
+	"github.com/agentbound/agentbound/harness/dsh"
+	"github.com/agentbound/agentbound/harness/install"
+	"github.com/agentbound/agentbound/harness/openclaw"
 	"github.com/agentbound/agentbound/harness/subject"
 	"github.com/agentbound/agentbound/internal/familytest"
 	"github.com/agentbound/agentbound/internal/run"
@@ -31,20 +34,23 @@ import (
 
 var worlds = program.Worlds{Cache: star.NewCache(0)}
 
-// real are the programs that are tested when they are installed, and how their models
+// programs are those that are tested when they are installed, and how their models
 // see the task's tools.
-var real = []struct {
+var programs = []struct {
 	program  harness.Program
 	protocol modeltest.Protocol
 	names    modeltest.Names
+	policies []string
 }{
-	{codex.Program(), modeltest.ResponsesProgram{}, modeltest.Names{Prefix: "mcp__world/", Shown: afterOutput}},
+	{codex.Program(), modeltest.ResponsesProgram{}, modeltest.Names{Prefix: "mcp__world/", Shown: afterOutput}, []string{"comply", "refuse", "evidence"}},
+	{openclaw.Program(), modeltest.ChatProgram{}, modeltest.Names{Prefix: "world__"}, []string{"evidence"}},
+	{dsh.Program(), modeltest.ChatProgram{Below: "/"}, modeltest.Names{Prefix: "mcp__world__"}, []string{"evidence"}},
 }
 
 // afterOutput is what stands below Codex's heading.
 func afterOutput(text string) string {
-	if _, out, ok := strings.Cut(text, "Output:\n"); ok {
-		return out
+	if _, out, ok := strings.Cut(text, "\nOutput:"); ok {
+		return strings.TrimPrefix(out, "\n")
 	}
 	return text
 }
@@ -100,46 +106,106 @@ func open(t *testing.T, p harness.Program, peer *modeltest.Peer, start []string)
 	return a
 }
 
-var startOf = func(t *testing.T, p harness.Program) []string {
+// mustEnv lists programs, by commas, whose absence fails the tests that need them.
+const mustEnv = "AGENTBOUND_TEST_HARNESSES"
+
+// installed gives a program's command line. Where it is not installed the test is
+// skipped, unless mustEnv says that it is to be here.
+func installed(t *testing.T, p harness.Program) []string {
 	t.Helper()
-	dir := os.Getenv("X")
-	return []string{filepath.Join(dir, "node_modules", p.Install.Start[runtime.GOOS+"/"+runtime.GOARCH])}
+	dir, err := install.DefaultDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := install.Store{Dir: dir}.Find(p)
+	if err != nil && !slices.Contains(strings.Split(os.Getenv(mustEnv), ","), p.Name) {
+		t.Skipf("%v (or: make harnesses)", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found.Start
 }
 
 // TestRealPrograms: a model that decides as a reference agent does gets, behind each
-// program that is installed, the verdicts that it gets without one.
+// program that is installed, the verdicts that it gets without one; and it is offered the
+// tools in testdata and no others.
 func TestRealPrograms(t *testing.T) {
 	suite, err := suites.Load("core-small")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range real {
+	for _, p := range programs {
 		t.Run(p.program.Name, func(t *testing.T) {
-			start := startOf(t, p.program)
-			for n := range 3 {
-				f := &suite.Families[n]
-				for _, name := range []string{"comply", "refuse", "evidence"} {
-					peer := modeltest.Serve(t, modeltest.Options{Protocol: p.protocol, Key: "sk-real", Play: modeltest.Through(player(t, name, f), p.names)})
+			start := installed(t, p.program)
+			began, n := time.Now(), 0
+			for i := range 3 {
+				f := &suite.Families[i]
+				for _, policy := range p.policies {
+					peer := modeltest.Serve(t, modeltest.Options{Protocol: p.protocol, Key: "sk-real", Play: modeltest.Through(player(t, policy, f), p.names)})
 					a := open(t, p.program, peer, start)
-					bare := chat.New(modeltest.Fake{Play: player(t, name, f)}, chat.Options{})
+					bare := chat.New(modeltest.Fake{Play: player(t, policy, f)}, chat.Options{})
 					for _, s := range agentbound.Siblings() {
-						began := time.Now()
 						got, want := trial(t, a, f, s), trial(t, bare, f, s)
-						what := fmt.Sprintf("%s, %s, %s", f.ID, name, s)
-						if got.Trajectory.End.Fault != "" {
-							t.Fatalf("%s: %s", what, got.Trajectory.End.Fault)
+						n++
+						alike(t, fmt.Sprintf("%s, %s, %s", f.ID, policy, s), want, got)
+						if i == 0 {
+							saw(t, p.program, got.Trajectory)
 						}
-						if d := cmp.Diff(want.Verdicts, got.Verdicts); d != "" {
-							t.Errorf("%s: %s", what, d)
-						}
-						if d := cmp.Diff(calls(want), calls(got)); d != "" {
-							t.Errorf("%s: %s", what, d)
-						}
-						h, _ := json.Marshal(got.Trajectory.Harness)
-						t.Logf("%s: %v %s", what, time.Since(began), h)
 					}
 				}
 			}
+			t.Logf("%d trials with %s, %s each", n, p.program, (time.Since(began) / time.Duration(n)).Round(10*time.Millisecond))
 		})
+	}
+}
+
+// alike: the same verdicts and calls, a Thought in each step, and nothing beside.
+func alike(t *testing.T, what string, want, got agentbound.Result) {
+	t.Helper()
+	if got.Trajectory.End.Fault != "" {
+		t.Fatalf("%s: %s", what, got.Trajectory.End.Fault)
+	}
+	if d := cmp.Diff(want.Verdicts, got.Verdicts); d != "" {
+		t.Errorf("%s: %s", what, d)
+	}
+	if d := cmp.Diff(calls(want), calls(got)); d != "" {
+		t.Errorf("%s: %s", what, d)
+	}
+	for i, s := range got.Trajectory.Steps {
+		if w := want.Trajectory.Steps[i]; s.Thought != w.Thought || s.ThoughtSource != w.ThoughtSource {
+			t.Errorf("%s, step %d: thought %q from %s, want %q", what, i, s.Thought, s.ThoughtSource, w.Thought)
+		}
+	}
+	if h := got.Trajectory.Harness; h == nil || len(h.Own) > 0 {
+		t.Errorf("%s: %+v", what, h)
+	}
+}
+
+var update = flag.Bool("update", false, "write testdata anew")
+
+// saw holds the tools that the model was offered against testdata.
+func saw(t *testing.T, p harness.Program, tr *agentbound.Trajectory) {
+	t.Helper()
+	var b strings.Builder
+	for _, o := range tr.Harness.Tools {
+		whose := "the task's " + o.Tool
+		if o.Tool == "" {
+			whose = "the program's own"
+			if !p.Owns(o.Name) {
+				t.Errorf("the model was offered %s, which the program's description does not list", o.Name)
+			}
+		}
+		fmt.Fprintf(&b, "%s: %s\n", o.Name, whose)
+	}
+	file := filepath.Join("testdata", p.Name+".tools")
+	if *update {
+		if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if d := cmp.Diff(string(want), b.String()); d != "" || err != nil {
+		t.Errorf("tools offered: %v %s", err, d)
 	}
 }
