@@ -57,6 +57,12 @@ func (r rooms) agent(spec string, ask asking) (a agent.Agent, err error) {
 		}
 		return a, nil
 	}
+	if p, ok := programOf(spec); ok { // likewise
+		if a, err = r.harnessAgent(p, spec, ask); err != nil {
+			return nil, coded{exitUsage, err}
+		}
+		return a, nil
+	}
 	switch kind {
 	case "reference":
 		a, err = reference.New(rest, programworld.Worlds{Cache: r.cache})
@@ -64,7 +70,7 @@ func (r rooms) agent(spec string, ask asking) (a agent.Agent, err error) {
 		names := strings.FieldsFunc(os.Getenv(execEnv), func(c rune) bool { return c == ',' || c == ' ' })
 		a, err = agentexec.New(rest, agentexec.Options{Env: names})
 	default:
-		return nil, usage("agent %q is not known; accepted: a preset's name, reference:NAME, %s, exec:COMMAND; see: agentbound agents", spec, modelForms())
+		return nil, usage("agent %q is not known; accepted: a preset's name, reference:NAME, %s, exec:COMMAND, or an agent program's (%s); see: agentbound agents", spec, modelForms(), programNames())
 	}
 	if err != nil {
 		return nil, usage("agent %q: %w", spec, err)

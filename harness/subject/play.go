@@ -117,7 +117,7 @@ func (t *trial) command(b episode.Brief, steps int, home, model, tools string) (
 			return Command{}, err
 		}
 	}
-	return Command{Argv: l.Argv, Env: append(environment(home, t.agent.opts.Start), l.Env...), Dir: work}, nil
+	return Command{Argv: l.Argv, Env: append(Environment(home, t.agent.opts.Start), l.Env...), Dir: work}, nil
 }
 
 func write(home, name string, content []byte) error {
@@ -131,9 +131,9 @@ func write(home, name string, content []byte) error {
 	return os.WriteFile(file, content, 0o600)
 }
 
-// environment is what every program gets: nothing of the user's. PATH has the folder of
+// Environment is what every program gets: nothing of the user's. PATH has the folder of
 // what starts it, so that one run by Node finds that Node.
-func environment(home string, start []string) []string {
+func Environment(home string, start []string) []string {
 	path := []string{filepath.Dir(start[0]), "/usr/local/bin", "/usr/bin", "/bin"}
 	tmp := temporary(home)
 	return []string{
