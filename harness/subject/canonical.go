@@ -28,7 +28,7 @@ func canonical(c agentbound.Call) string {
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return c.Tool + "\x00raw\x00" + string(args)
 	}
-	b, err := json.Marshal(numbers(v)) // orders the members
+	b, err := json.Marshal(uniform(v)) // orders the members
 	if err != nil {
 		return c.Tool + "\x00raw\x00" + string(args)
 	}
@@ -39,23 +39,26 @@ func canonical(c agentbound.Call) string {
 // fill the memory.
 const mostNumber = 40
 
-// numbers puts numbers into one form each: programs in JavaScript make 1 of 1.0.
-func numbers(v any) any {
+// uniform puts numbers into one form each, since programs in JavaScript make 1 of 1.0,
+// and tells them from strings.
+func uniform(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for k, x := range v {
-			v[k] = numbers(x)
+			v[k] = uniform(x)
 		}
 	case []any:
 		for i, x := range v {
-			v[i] = numbers(x)
+			v[i] = uniform(x)
 		}
+	case string:
+		return "s" + v
 	case json.Number:
 		if f, err := v.Float64(); err != nil || len(v) > mostNumber || strings.ContainsAny(string(v), "eE") && (f > 1e30 || f < -1e30 || f != 0 && f < 1e-30 && f > -1e-30) {
-			return v
+			return "n" + string(v)
 		}
 		if r, ok := new(big.Rat).SetString(string(v)); ok {
-			return json.RawMessage(`"#` + r.RatString() + `"`)
+			return "n" + r.RatString()
 		}
 	}
 	return v
