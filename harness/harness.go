@@ -5,6 +5,7 @@ package harness
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"path"
@@ -172,7 +173,7 @@ type Spec struct {
 func ParseSpec(spec string) (Spec, error) {
 	name, rest, ok := strings.Cut(spec, ":")
 	if !ok || name == "" {
-		return Spec{}, fmt.Errorf("want PROGRAM:MODEL or PROGRAM:MODEL@BASE_URL, such as codex:gpt-5.5")
+		return Spec{}, errors.New("want PROGRAM:MODEL or PROGRAM:MODEL@BASE_URL, such as codex:gpt-5.5")
 	}
 	s := Spec{Program: name, Model: rest}
 	if i := strings.Index(rest, "@http"); i >= 0 {
@@ -190,7 +191,7 @@ func ParseSpec(spec string) (Spec, error) {
 func plainURL(base string) error {
 	u, err := url.Parse(base)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
-		return fmt.Errorf("the base URL is not taken: want http:// or https://, a host and a path, and no user name, query or fragment (a key belongs in the environment)")
+		return errors.New("the base URL is not taken: want http:// or https://, a host and a path, and no user name, query or fragment (a key belongs in the environment)")
 	}
 	return nil
 }
@@ -206,7 +207,9 @@ func Within(file string) error {
 // Prefixed is the mapping of most programs: what follows a prefix is the task's tool.
 func Prefixed(prefix string) func(string) (string, bool) {
 	return func(name string) (string, bool) {
-		tool, ok := strings.CutPrefix(name, prefix)
-		return tool, ok && tool != ""
+		if tool, ok := strings.CutPrefix(name, prefix); ok && tool != "" {
+			return tool, true
+		}
+		return "", false
 	}
 }

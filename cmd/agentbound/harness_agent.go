@@ -26,16 +26,14 @@ func harnessKeyEnv(p harness.Program, s harness.Spec) string {
 	return compat.KeyEnv
 }
 
-// harnessAgent makes an agent of an installed program.
+// harnessAgent makes an agent of an installed program. Form, temperature and most tokens
+// are the program's own to decide, and those of ask are for models.
 func (r rooms) harnessAgent(p harness.Program, spec string, ask asking) (agent.Agent, error) {
 	s, err := harness.ParseSpec(spec)
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case ask.form != "" || ask.temperature != "" || ask.maxTokens != 0:
-		return nil, fmt.Errorf("agent %s:%s: --form, --temperature and --max-tokens are the program's own to decide; leave them out", p.Name, s.Model)
-	case r.keep.holds():
+	if r.keep.holds() {
 		return nil, fmt.Errorf("agent %s:%s: --record, --replay and --cache do not reach what an agent program asks its model; leave them out", p.Name, s.Model)
 	}
 	store, err := programStore()

@@ -101,6 +101,10 @@ func New(p harness.Program, parts Parts, o Options) (*Agent, error) {
 	case len(o.Start) == 0:
 		return nil, fmt.Errorf("%s is not installed: agentbound harness install %s", p, p.Name)
 	}
+	// What a program cannot be set to is told now, and not by every trial.
+	if _, err := p.Launch(harness.Trial{Start: o.Start, Model: o.Model, Effort: o.Effort}); err != nil {
+		return nil, fmt.Errorf("%s: %w", p, err)
+	}
 	return &Agent{p, parts, o}, nil
 }
 
