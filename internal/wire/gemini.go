@@ -219,6 +219,7 @@ func (gemini) edit(whole object, e Edit) {
 	if content.text("role") == "" {
 		content.set("role", "model")
 	}
+	first.set("index", 0)
 	first.set("content", content)
 	whole.set("candidates", []object{first})
 }

@@ -36,7 +36,7 @@ func (messages) request(body object, _ string) Request {
 			case "thinking":
 				thoughts = append(thoughts, b.text("thinking"))
 			case "tool_use":
-				c := Call{ID: b.text("id"), Kind: "function", Name: b.text("name"), Args: compact(b["input"])}
+				c := Call{ID: b.text("id"), Kind: "function", Name: b.text("name"), Args: messagesInput(b["input"])}
 				said.Calls, names[c.ID] = append(said.Calls, c), c.Name
 			case "tool_result":
 				id := b.text("tool_use_id")
@@ -144,7 +144,7 @@ func (messages) decode(whole object, t *Turn) error {
 func messagesInput(raw json.RawMessage) string {
 	var came string
 	if json.Unmarshal(raw, &came) == nil {
-		return came
+		return cmp.Or(came, "{}")
 	}
 	return compact(raw)
 }
