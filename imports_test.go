@@ -76,6 +76,7 @@ var rooms = []room{
 	{"internal/play/prompt", composition, "internal/play", "github.com/mattn/go-isatty github.com/mattn/go-runewidth github.com/peterh/liner golang.org/x/term"},
 	{"internal/figure", part, "", "gonum.org/v1/plot codeberg.org/go-fonts/liberation golang.org/x/image"},
 	{"internal/report", composition, "metric suite model model/price internal/store internal/figure", "github.com/mattn/go-runewidth"},
+	{"internal/wire", part, "model model/transport", "github.com/klauspost/compress"},
 	{"internal/familytest", part, "internal/star suite suites", ""},
 	{"suite/law", composition, "internal/run world/program agent/reference judge judge/program internal/star", ""},
 	{"internal/minhash", part, "", ""},
