@@ -55,8 +55,10 @@ var rooms = []room{
 	{"model/replay", adapter, "model internal/filelock", "github.com/klauspost/compress"},
 	{"agent/chat", adapter, "agent episode model", ""},
 	{"internal/process", part, "", ""},
+	{"internal/mcpserve", part, "", "github.com/modelcontextprotocol/go-sdk golang.org/x/net"},
 	{"agent/exec", adapter, "agent episode internal/process", ""},
 	{"agent/reference", adapter, "agent episode world", ""},
+	{"agent/mcpexec", composition, "agent agent/chat episode internal/mcpserve internal/process", ""},
 	{"judge", port, "", ""},
 	{"judge/judgetest", contract, "judge internal/familytest", "github.com/google/go-cmp"},
 	{"judge/program", adapter, "judge internal/star", ""},
@@ -87,7 +89,7 @@ var rooms = []room{
 	{"internal/classify", part, "", "gonum.org/v1/gonum"},
 	{"suite/audit", composition, "suite internal/run internal/star internal/classify internal/minhash metric agent/reference", "github.com/mattn/go-runewidth"},
 	{"suite/screen", composition, "suite", "github.com/zricethezav/gitleaks golang.org/x/net golang.org/x/text github.com/goccy/go-yaml"},
-	{"cmd/agentbound", wiring, "suite suites suite/law suite/audit suite/screen suite/reading suite/pattern suite/seed suite/validate generate model model/compat model/openai model/openaiapi model/anthropic model/gemini model/replay model/file model/pace model/price model/budget agent agent/preset agent/chat agent/exec agent/reference world world/program world/emulated world/fault intervene judge judge/program judge/rubric internal/star internal/store internal/store/sqlite internal/run internal/report internal/play internal/play/prompt",
+	{"cmd/agentbound", wiring, "suite suites suite/law suite/audit suite/screen suite/reading suite/pattern suite/seed suite/validate generate model model/compat model/openai model/openaiapi model/anthropic model/gemini model/replay model/file model/pace model/price model/budget agent agent/preset agent/chat agent/exec agent/mcpexec agent/reference internal/mcpserve world world/program world/emulated world/fault intervene judge judge/program judge/rubric internal/star internal/store internal/store/sqlite internal/run internal/report internal/play internal/play/prompt",
 		"github.com/spf13/cobra github.com/vbauerster/mpb github.com/mattn/go-isatty github.com/goccy/go-yaml"},
 }
 
