@@ -70,6 +70,7 @@ var rooms = []room{
 	{"internal/store/sqlite", adapter, "internal/store", "modernc.org/sqlite github.com/pressly/goose github.com/klauspost/compress"},
 	{"internal/run", composition, "world intervene episode agent judge model suite internal/store", "golang.org/x/sync"},
 	{"internal/play", composition, "world intervene episode judge suite internal/run internal/store", ""},
+	{"internal/play/overmcp", composition, "internal/play internal/mcpserve", ""},
 	{"internal/play/prompt", composition, "internal/play", "github.com/mattn/go-isatty github.com/mattn/go-runewidth github.com/peterh/liner golang.org/x/term"},
 	{"internal/figure", part, "", "gonum.org/v1/plot codeberg.org/go-fonts/liberation golang.org/x/image"},
 	{"internal/report", composition, "metric suite model model/price internal/store internal/figure", "github.com/mattn/go-runewidth"},
@@ -89,7 +90,7 @@ var rooms = []room{
 	{"internal/classify", part, "", "gonum.org/v1/gonum"},
 	{"suite/audit", composition, "suite internal/run internal/star internal/classify internal/minhash metric agent/reference", "github.com/mattn/go-runewidth"},
 	{"suite/screen", composition, "suite", "github.com/zricethezav/gitleaks golang.org/x/net golang.org/x/text github.com/goccy/go-yaml"},
-	{"cmd/agentbound", wiring, "suite suites suite/law suite/audit suite/screen suite/reading suite/pattern suite/seed suite/validate generate model model/compat model/openai model/openaiapi model/anthropic model/gemini model/replay model/file model/pace model/price model/budget agent agent/preset agent/chat agent/exec agent/mcpexec agent/reference internal/mcpserve world world/program world/emulated world/fault intervene judge judge/program judge/rubric internal/star internal/store internal/store/sqlite internal/run internal/report internal/play internal/play/prompt",
+	{"cmd/agentbound", wiring, "suite suites suite/law suite/audit suite/screen suite/reading suite/pattern suite/seed suite/validate generate model model/compat model/openai model/openaiapi model/anthropic model/gemini model/replay model/file model/pace model/price model/budget agent agent/preset agent/chat agent/exec agent/mcpexec agent/reference world world/program world/emulated world/fault intervene judge judge/program judge/rubric internal/star internal/store internal/store/sqlite internal/run internal/report internal/play internal/play/overmcp internal/play/prompt",
 		"github.com/spf13/cobra github.com/vbauerster/mpb github.com/mattn/go-isatty github.com/goccy/go-yaml"},
 }
 

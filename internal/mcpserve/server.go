@@ -107,7 +107,7 @@ func New(tools []agentbound.Tool, call Call, o Options) (*Server, error) {
 	s := &Server{o: o, call: call, turn: make(chan struct{}, 1), versions: map[*mcp.ServerSession]string{}}
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: o.Name, Version: o.Version}, &mcp.ServerOptions{
 		Instructions: o.Instructions, Logger: o.Log,
-		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}, // nothing here ever changes
+		Capabilities: capabilities(o),
 	})
 	for _, t := range tools {
 		if err := s.add(t); err != nil {
@@ -117,6 +117,18 @@ func New(tools []agentbound.Tool, call Call, o Options) (*Server, error) {
 	s.offer()
 	s.mcp.AddReceivingMiddleware(s.receive)
 	return s, nil
+}
+
+// capabilities say that nothing here ever changes.
+func capabilities(o Options) *mcp.ServerCapabilities {
+	c := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}
+	if len(o.Prompts) > 0 {
+		c.Prompts = &mcp.PromptCapabilities{}
+	}
+	if len(o.Resources) > 0 {
+		c.Resources = &mcp.ResourceCapabilities{}
+	}
+	return c
 }
 
 func (s *Server) add(t agentbound.Tool) error {
