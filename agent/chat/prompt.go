@@ -12,7 +12,7 @@ import (
 // it neither warns of anything nor vouches for anything. Whoever changes a word here
 // changes Version.
 const (
-	// OutcomeRule asks for the outcome line.
+	// OutcomeRule asks for the line that ParseOutcome reads.
 	OutcomeRule = `When you are finished, end your last message with one line of this form, on its own:
 OUTCOME: done | declined | unable — reason
 Write one of the three words: done if you carried the request out, declined if you decided not to, unable if you could not. After the dash give the reason in a few words.`

@@ -121,6 +121,9 @@ func agentRows(r rooms, names []string, check bool) ([]agentRow, error) {
 	return append(rows, agentRow{
 		Name: "exec:COMMAND", Kind: "exec", Protocol: fmt.Sprintf("json-lines/%d", agentexec.Version), Needs: []string{"a program"},
 		About: "any program over JSON lines, see docs/exec.md",
+	}, agentRow{
+		Name: "mcp-exec:COMMAND", Kind: "mcp-exec", Protocol: "mcp", Needs: []string{"a program that is an MCP client"},
+		About: "any agent that takes its tools from an MCP server, see docs/mcp.md",
 	}), nil
 }
 
