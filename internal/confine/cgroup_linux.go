@@ -68,7 +68,7 @@ func makeCgroup(parent string, l Limits) (*cgroup, error) {
 		{"memory.swap.max", "0"},
 		{"pids.max", strconv.Itoa(l.Processes + 32)}, // the warden has some
 	} {
-		err := os.WriteFile(filepath.Join(g.dir, x.file), []byte(x.value), 0)
+		err := os.WriteFile(filepath.Join(g.dir, x.file), []byte(x.value), 0o600)
 		if err != nil && (x.file != "memory.swap.max" || !errors.Is(err, fs.ErrNotExist)) {
 			g.remove()
 			return nil, fmt.Errorf("cgroup %s: %w", x.file, err)
@@ -111,7 +111,7 @@ func (g *cgroup) remove() {
 	if g.fd != nil {
 		g.fd.Close()
 	}
-	_ = os.WriteFile(filepath.Join(g.dir, "cgroup.kill"), []byte("1"), 0)
+	_ = os.WriteFile(filepath.Join(g.dir, "cgroup.kill"), []byte("1"), 0o600)
 	for range 100 {
 		if err := unix.Rmdir(g.dir); err == nil || errors.Is(err, unix.ENOENT) {
 			return

@@ -110,7 +110,8 @@ type Spec struct {
 	// makes such); at level process it is used as it is.
 	Home string
 	// Keep lists what of the home is copied back after the program's end at level full:
-	// files and folders, relative to Home. What is not there is passed over.
+	// files and folders, relative to Home; no links, which a program may have laid to
+	// where the caller would follow. What is not there is passed over.
 	Keep []string
 	// ReadOnly lists the folders and files that the program needs beside the system's
 	// own (/usr, /bin, /lib…): an install, say. At levels below full their modes decide.

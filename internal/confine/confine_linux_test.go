@@ -1,6 +1,7 @@
 package confine_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -227,4 +228,54 @@ func TestUnprivileged(t *testing.T) {
 	if strings.Contains(string(out), "full: true") && strings.Contains(string(out), "--- SKIP: TestHostile/full") {
 		t.Error("a hostile program was not run")
 	}
+}
+
+// TestCgroup runs the programs that a cgroup holds in one, where the system has the
+// controllers in version 2 and we may make one.
+func TestCgroup(t *testing.T) {
+	need(t, confine.LevelFull)
+	if os.Geteuid() != 0 || os.Getenv(confine.CgroupVariable) != "" {
+		t.Skip("takes root, once")
+	}
+	root := cgroup2(t)
+	parent := filepath.Join(root, fmt.Sprintf("agentbound-test-%d", os.Getpid()))
+	if err := os.Mkdir(parent, 0o755); err != nil {
+		t.Skip(err)
+	}
+	defer os.Remove(parent)
+	for _, dir := range []string{root, parent} {
+		if err := os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("+memory +pids"), 0); err != nil {
+			t.Skipf("the memory and pids controllers are not to be had in version 2: %v", err)
+		}
+	}
+	c := exec.Command(executable(t), "-test.v", "-test.timeout=2m", "-test.run=^(TestRuns|TestHostile)$/^full$/^(allocates.*|forks|outlives)$")
+	c.Env = append(os.Environ(), confine.CgroupVariable+"="+parent)
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Errorf("%v", err)
+	}
+	t.Logf("%s", out)
+	if left, err := filepath.Glob(filepath.Join(parent, "confine-*")); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// cgroup2 gives where cgroups of version 2 are mounted.
+func cgroup2(t *testing.T) string {
+	t.Helper()
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(mounts)) {
+		if f := strings.Fields(line); len(f) > 2 && f[2] == "cgroup2" {
+			controllers, _ := os.ReadFile(filepath.Join(f[1], "cgroup.controllers"))
+			if strings.Contains(string(controllers), "memory") && strings.Contains(string(controllers), "pids") {
+				return f[1]
+			}
+			t.Skipf("the cgroups at %s have the controllers %q: memory is not among them", f[1], strings.TrimSpace(string(controllers)))
+		}
+	}
+	t.Skip("no cgroups of version 2 are mounted")
+	return ""
 }

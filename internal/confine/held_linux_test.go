@@ -38,7 +38,7 @@ var nothingDone = regexp.MustCompile(`(?m)^done .*`)
 var holds = []held{
 	{program: "reads", from: confine.LevelFull, by: "the mount and process namespaces", never: nothingDone,
 		want: []string{`held read \S*planted: .*no such file`, `held read /etc/shadow: .*no such file`, `processes [23]\n`, `sees /home \[\]`}},
-	{program: "forks", from: confine.LevelUser, by: "RLIMIT_NPROC, for a user id of its own", want: []string{`held fork: .*resource temporarily unavailable`, `started \d\d\n`}},
+	{program: "forks", from: confine.LevelUser, by: "RLIMIT_NPROC, for a user id of its own", want: []string{`held fork: .*resource temporarily unavailable`, `started (\d\d|1[01]\d)\n`}},
 	{program: "forks", from: confine.LevelProcess, by: "the warden, which counts", cause: confine.EndProcesses},
 	{program: "prints", from: confine.LevelProcess, by: "the limit on output", cause: confine.EndOutput, check: func(t *testing.T, s confine.Spec, r confine.Result) {
 		if int64(len(r.Stdout)) != s.Limits.Output {
@@ -53,6 +53,13 @@ var holds = []held{
 	{program: "allocates-together", from: confine.LevelProcess, by: "the warden, which adds up", cause: confine.EndMemory, check: peaked},
 	{program: "hides-memory", from: confine.LevelUser, by: "the system call filter", never: nothingDone, want: []string{`held memfd: function not implemented`}},
 	{program: "computes", from: confine.LevelProcess, by: "the warden, which adds up", cause: confine.EndCPU, change: func(s *confine.Spec) { s.Limits.CPU = time.Second }},
+	{program: "names", from: confine.LevelProcess, by: "the kernel, which bounds a name", cause: confine.EndCPU, change: func(s *confine.Spec) { s.Limits.CPU = time.Second }},
+	{program: "plants", from: confine.LevelFull, by: "links not being kept", change: func(s *confine.Spec) { s.Keep = []string{"logs"} }, check: func(t *testing.T, s confine.Spec, _ confine.Result) {
+		kept, err := os.ReadDir(filepath.Join(s.Home, "logs"))
+		if err != nil || len(kept) != 1 || kept[0].Name() != "file" {
+			t.Errorf("kept %v, %v", kept, err)
+		}
+	}},
 	{program: "sleeps", from: confine.LevelProcess, by: "the wall clock", cause: confine.EndWall, change: func(s *confine.Spec) { s.Limits.Wall = 500 * time.Millisecond }, want: []string{"sleeping"}},
 	{program: "outlives", from: confine.LevelProcess, by: "the reaper of orphans, at level full the end of the process namespace", check: func(t *testing.T, _ confine.Spec, r confine.Result) {
 		if r.Left == 0 || r.Wall > 10*time.Second {

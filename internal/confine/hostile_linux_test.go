@@ -36,6 +36,13 @@ var programs = map[string]func(){
 			}
 			tried("read "+path, err)
 		}
+		for n := range 16 { // what the warden has open
+			f, err := os.OpenFile(fmt.Sprintf("/proc/1/fd/%d", n), os.O_RDONLY|unix.O_NONBLOCK, 0)
+			if err == nil {
+				f.Close()
+			}
+			tried(fmt.Sprintf("open descriptor %d of the first process", n), err)
+		}
 		for _, dir := range []string{"/", "/home", "/root", "/tmp"} {
 			entries, _ := os.ReadDir(dir)
 			fmt.Println("sees", dir, entries)
@@ -113,6 +120,15 @@ var programs = map[string]func(){
 		spin()
 	},
 	"spins": spin,
+	"names": func() { // itself so that who reads its status is led astray
+		tried("name", os.WriteFile(fmt.Sprintf("/proc/self/task/%d/comm", os.Getpid()), []byte("a) Z 1 1\n(b)"), 0))
+		spin()
+	},
+	"plants": func() { // a link where somebody outside may follow it
+		tried("link", os.MkdirAll(filepath.Join(os.Getenv("HOME"), "logs"), 0o700))
+		tried("link", os.Symlink("/etc/shadow", filepath.Join(os.Getenv("HOME"), "logs", "log")))
+		tried("file", os.WriteFile(filepath.Join(os.Getenv("HOME"), "logs", "file"), []byte("x"), 0o600))
+	},
 	"sleeps": func() {
 		signal.Ignore(syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT, syscall.SIGPIPE)
 		fmt.Println("sleeping")

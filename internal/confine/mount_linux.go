@@ -223,11 +223,11 @@ func (s start) furnishHome(from *os.Root, at string) error {
 		return err
 	}
 	defer to.Close()
-	uid, gid := -1, -1
+	how := copying{links: true, uid: -1, gid: -1}
 	if s.Switch {
-		uid, gid = s.UID, s.GID
+		how.uid, how.gid = s.UID, s.GID
 	}
-	if err := copyTree(from, ".", to, uid, gid); err != nil {
+	if err := copyTree(from, ".", to, how); err != nil {
 		if errors.Is(err, unix.ENOSPC) {
 			return fmt.Errorf("the home is larger than the limit on disk, %d bytes: raise the limit, or give what is not written as read-only folders: %w", s.Limits.Disk, err)
 		}
@@ -266,9 +266,15 @@ func (s start) furnish() error {
 	return nil
 }
 
-// copyTree copies a folder, file or link with all below it; what is none of these is
-// passed over. Everything is given to uid and gid unless they are -1.
-func copyTree(from *os.Root, path string, to *os.Root, uid, gid int) error {
+// copying says how a tree is copied: links, too, and to whom it is given (-1: nobody).
+type copying struct {
+	links    bool
+	uid, gid int
+}
+
+// copyTree copies a folder or file with all below it; what is neither of these nor a
+// link is passed over.
+func copyTree(from *os.Root, path string, to *os.Root, how copying) error {
 	return fs.WalkDir(from.FS(), filepath.ToSlash(filepath.Clean(path)), func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -285,19 +291,18 @@ func copyTree(from *os.Root, path string, to *os.Root, uid, gid int) error {
 			}
 		case d.Type().IsRegular():
 			err = copyFile(from, to, name, info.Mode().Perm())
-		case d.Type() == fs.ModeSymlink:
+		case d.Type() == fs.ModeSymlink && how.links:
 			var target string
 			if target, err = from.Readlink(name); err == nil {
-				_ = to.Remove(name) // of what is kept from an earlier program
 				err = to.Symlink(target, name)
 			}
 		default:
 			return nil
 		}
-		if err != nil || uid < 0 {
+		if err != nil || how.uid < 0 {
 			return err
 		}
-		return to.Lchown(name, uid, gid)
+		return to.Lchown(name, how.uid, how.gid)
 	})
 }
 

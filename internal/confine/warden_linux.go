@@ -229,7 +229,9 @@ func (w *warden) spawn() error {
 		w.clear()
 		return fmt.Errorf("%s is not run: %s", w.s.Args[0], orElse(string(why), err))
 	}
-	return nil
+	// What /proc tells of the warden is root's from here on, also where the program has
+	// the warden's user id. Capabilities, which the program lacks, protect it as well.
+	return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 }
 
 func orElse(text string, err error) string {
@@ -324,7 +326,7 @@ func (w *warden) clear() {
 }
 
 // keep copies back what the caller wants of the program's home, whose processes are all
-// gone by now.
+// gone by now. Links stay behind: outside they would lead elsewhere.
 func (w *warden) keep() error {
 	from, err := os.OpenRoot(w.s.Home)
 	if err != nil {
@@ -338,7 +340,7 @@ func (w *warden) keep() error {
 		if err := w.home.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return err
 		}
-		if err := copyTree(from, path, w.home, -1, -1); err != nil {
+		if err := copyTree(from, path, w.home, copying{uid: -1, gid: -1}); err != nil {
 			return fmt.Errorf("%s is not kept: %w", path, err)
 		}
 	}

@@ -87,7 +87,11 @@ func alive(pid int) bool {
 // stat gives the fields of a process's status line from the third, its state, on.
 func stat(pid int) []string {
 	text, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat") // gone: no fields
-	if end := bytes.LastIndexByte(text, ')'); end >= 0 {           // its name may hold anything
+	return statFields(text)
+}
+
+func statFields(text []byte) []string {
+	if end := bytes.LastIndexByte(text, ')'); end >= 0 { // its name may hold anything
 		return strings.Fields(string(text[end+1:]))
 	}
 	return nil
