@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agentbound/agentbound/internal/confine"
 	"github.com/agentbound/agentbound/suite"
 )
 
@@ -28,6 +29,7 @@ const gcPercent = 400
 const memoryLimit = 1 << 30
 
 func main() {
+	confine.Init() // where this process holds a confined program, it does nothing else
 	debug.SetGCPercent(gcPercent)
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memoryLimit)
