@@ -14,7 +14,7 @@ import (
 // one argument that no shell sees.
 func TestLaunch(t *testing.T) {
 	l, err := codex.Program().Launch(harness.Trial{
-		Start: []string{"/opt/codex"}, Home: "/home/x", Model: `m"1`, Effort: "high", URL: "http://127.0.0.1:1/v1", Key: "key-1", MCP: "http://127.0.0.1:2/",
+		Start: []string{"/opt/codex"}, Home: "/x", Model: `m"1`, Effort: "high", URL: "http://127.0.0.1:1/v1", Key: "key-1", MCP: "http://127.0.0.1:2/",
 		Tools: []string{"read", "write"}, System: "Line one\nsays \"two\" \\ <é>\x7f\x01", Instruction: "--help $HOME 'q' \"\n",
 	})
 	if err != nil {

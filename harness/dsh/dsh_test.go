@@ -11,7 +11,7 @@ import (
 
 func TestLaunch(t *testing.T) {
 	given := harness.Trial{
-		Start: []string{"/n/node", "/d/bin.js"}, Home: "/home/x", Model: "m-1", URL: "http://127.0.0.1:1", Key: "key-1",
+		Start: []string{"/n/node", "/d/bin.js"}, Home: "/x", Model: "m-1", URL: "http://127.0.0.1:1", Key: "key-1",
 		MCP: "http://127.0.0.1:2/", System: "Who asks: {{secret}}", Instruction: "--help $HOME",
 	}
 	l, err := dsh.Program().Launch(given)

@@ -12,7 +12,7 @@ import (
 
 func TestLaunch(t *testing.T) {
 	l, err := openclaw.Program().Launch(harness.Trial{
-		Start: []string{"/n/node", "/o/openclaw.mjs"}, Home: "/home/x", Work: "/home/x/work", Model: "m-1", URL: "http://127.0.0.1:1/v1", Key: "key-1",
+		Start: []string{"/n/node", "/o/openclaw.mjs"}, Home: "/x", Work: "/x/work", Model: "m-1", URL: "http://127.0.0.1:1/v1", Key: "key-1",
 		MCP: "http://127.0.0.1:2/", Tools: []string{"read"}, System: "Who asks", Instruction: "--help $HOME",
 	})
 	if err != nil {
