@@ -48,11 +48,7 @@ func (r rooms) harnessAgent(p harness.Program, spec string, ask asking) (agent.A
 	if key == "" && s.Base == "" {
 		return nil, fmt.Errorf("agent %s:%s: no key: set %s", p.Name, s.Model, p.KeyEnv)
 	}
-	parts, err := harnessParts()
-	if err != nil {
-		return nil, err
-	}
-	return subject.New(p, parts, subject.Options{
+	return subject.New(p, harnessParts(), subject.Options{
 		Model: s.Model, Base: s.Base, Key: key, Effort: ask.effort, Start: found.Start, ReadOnly: []string{found.Folder},
 	})
 }
@@ -125,7 +121,7 @@ func askVersion(ctx context.Context, found install.Program) (string, error) {
 		Argv: append(found.Start[:len(found.Start):len(found.Start)], "--version"), Dir: cell.Home(),
 		Env: append(subject.Environment(cell.Home(), found.Start), "TMPDIR="+cell.Home()),
 	})
-	if err = errors.Join(err, cell.Close()); err != nil {
+	if err := errors.Join(err, cell.Close()); err != nil {
 		return "", err
 	}
 	if ctx.Err() != nil {
