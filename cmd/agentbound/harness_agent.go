@@ -121,7 +121,7 @@ func askVersion(ctx context.Context, found install.Program) (string, error) {
 		Argv: append(found.Start[:len(found.Start):len(found.Start)], "--version"), Dir: cell.Home(),
 		Env: append(subject.Environment(cell.Home(), found.Start), "TMPDIR="+cell.Home()),
 	})
-	if err = errors.Join(err, cell.Close()); err != nil {
+	if err := errors.Join(err, cell.Close()); err != nil {
 		return "", err
 	}
 	if ctx.Err() != nil {

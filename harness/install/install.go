@@ -152,19 +152,22 @@ func (s Store) Install(ctx context.Context, p harness.Program) (done bool, err e
 	if err != nil {
 		return false, err
 	}
-	defer os.RemoveAll(tmp)
+	defer discard(tmp)
 	if err := s.fill(ctx, p, tmp); err != nil {
 		return false, fmt.Errorf("%s could not be installed: %w", p, err)
 	}
-	if err := os.Chmod(tmp, 0o755); err != nil { //nolint:gosec // programs may run under another user id
+	if err := os.Chmod(tmp, 0o755); err != nil { // programs may run under another user id
 		return false, err
 	}
 	old := tmp + ".old" // of another lock, or damaged
 	if err := os.Rename(s.Folder(p), old); err == nil {
-		defer os.RemoveAll(old)
+		defer discard(old)
 	}
 	return true, os.Rename(tmp, s.Folder(p))
 }
+
+// discard removes what is of no use: what stays of it is litter that nothing reads.
+func discard(dir string) { _ = os.RemoveAll(dir) }
 
 // lock waits until no other process installs this program.
 func (s Store) lock(ctx context.Context, p harness.Program) (unlock func(), err error) {

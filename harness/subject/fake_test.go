@@ -104,9 +104,7 @@ func fake(mode string) int {
 			return 0
 		}
 		messages = append(messages, map[string]any{"role": "assistant", "content": said, "tool_calls": calls})
-		for _, answer := range carry(mode, calls) {
-			messages = append(messages, answer)
-		}
+		messages = append(messages, carry(mode, calls)...)
 	}
 }
 
@@ -168,8 +166,8 @@ func post(url string, body any, header map[string]string) []byte {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(7)
 	}
-	defer res.Body.Close()
 	out, _ := io.ReadAll(res.Body)
+	res.Body.Close()
 	if res.StatusCode >= 300 {
 		fmt.Fprintf(os.Stderr, "status %d: %s\n", res.StatusCode, out)
 		os.Exit(8)

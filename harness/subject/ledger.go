@@ -221,30 +221,13 @@ func (l *ledger) decision(t Turn) episode.Decision {
 // call takes a call that the program makes. It waits while the turn that proposes it may
 // be on its way, and for calls that the turn proposed before it.
 func (l *ledger) call(ctx context.Context, c agentbound.Call) (agentbound.Value, bool, error) {
-	key := canonical(c)
 	late := time.NewTimer(l.grace)
 	defer late.Stop()
-	passed := false // the grace
-	for {
-		l.mu.Lock()
-		if l.isOver {
-			l.mu.Unlock()
-			return nil, false, errors.New("the session is over")
+	for passed := false; ; { // the grace
+		o, changed, err := l.try(ctx, c, passed)
+		if changed == nil {
+			return o.Value, o.OK, err
 		}
-		i := slices.IndexFunc(l.open, func(p proposed) bool { return !p.done && p.key == key })
-		first := slices.IndexFunc(l.open, func(p proposed) bool { return !p.done })
-		if i >= 0 && (i == first || passed) {
-			defer l.mu.Unlock()
-			return l.execute(ctx, i, c)
-		}
-		if i < 0 && l.asking == 0 {
-			defer l.mu.Unlock()
-			err := l.mismatch(c)
-			l.finish(err)
-			return nil, false, errors.New("the session is over")
-		}
-		changed := l.changed
-		l.mu.Unlock()
 		select {
 		case <-changed:
 		case <-late.C:
@@ -255,15 +238,38 @@ func (l *ledger) call(ctx context.Context, c agentbound.Call) (agentbound.Value,
 	}
 }
 
-func (l *ledger) execute(ctx context.Context, i int, c agentbound.Call) (agentbound.Value, bool, error) {
+var errOver = errors.New("the session is over")
+
+// try executes a call if its turn has come. Else changed says when to look again.
+func (l *ledger) try(ctx context.Context, c agentbound.Call, passed bool) (o episode.Observation, changed <-chan struct{}, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.isOver {
+		return o, nil, errOver
+	}
+	key := canonical(c)
+	i := slices.IndexFunc(l.open, func(p proposed) bool { return !p.done && p.key == key })
+	first := slices.IndexFunc(l.open, func(p proposed) bool { return !p.done })
+	switch {
+	case i >= 0 && (i == first || passed):
+		o, err = l.execute(ctx, i, c)
+		return o, nil, err
+	case i < 0 && l.asking == 0:
+		l.finish(l.mismatch(c))
+		return o, nil, errOver
+	}
+	return o, l.changed, nil
+}
+
+func (l *ledger) execute(ctx context.Context, i int, c agentbound.Call) (episode.Observation, error) {
 	l.open[i].done = true
 	o, err := l.step.Call(ctx, c)
 	if err != nil {
 		l.finish(err)
-		return nil, false, err
+		return o, err
 	}
 	l.wake()
-	return o.Value, o.OK, nil
+	return o, nil
 }
 
 // mismatch says how a call differs from what was proposed.

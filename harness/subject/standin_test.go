@@ -194,7 +194,7 @@ func decodeChat(answer []byte) (t subject.Turn) {
 
 // serveTools is as much of MCP over streamable HTTP as the programs use.
 func serveTools(ctx context.Context, l net.Listener, tools []agentbound.Tool, call subject.Call) error {
-	s := &http.Server{ //nolint:gosec // of a test
+	s := &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method != http.MethodPost {
 				w.WriteHeader(http.StatusMethodNotAllowed)
