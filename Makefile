@@ -1,7 +1,7 @@
 # make demo and make test need Go 1.26 or later and nothing else.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build suites examples test test-race lint fmt bench fuzz cover vuln clean go-version tiny-model
+.PHONY: help demo build suites examples harnesses test test-race lint fmt bench fuzz cover vuln clean go-version tiny-model
 
 FUZZTIME ?= 10s
 TOOLBIN  ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/agentbound/tools-$(shell cksum <tools/go.sum | cut -d' ' -f1)
@@ -34,6 +34,13 @@ $(EXAMPLES)/node_modules/.package-lock.json: examples/exec/package.json examples
 	mkdir -p $(EXAMPLES)
 	cp $^ $(EXAMPLES)
 	npm ci --prefix $(EXAMPLES) --no-audit --no-fund
+
+HARNESSES ?= codex openclaw deepseek-harness
+comma := ,
+
+harnesses: build ## install the agent programs (1.6 GB, minutes; HARNESSES="codex": 0.4 GB) and play them against a scripted model
+	bin/agentbound harness install $(HARNESSES)
+	AGENTBOUND_TEST_HARNESSES=$(subst $() $(),$(comma),$(HARNESSES)) go test -v -timeout 2h -run 'RealPrograms|RunsAgentPrograms' ./harness/subject ./cmd/agentbound
 
 test-race: go-version ## tests of the concurrent packages under the race detector, without the longest (needs a C compiler)
 	@packages=$$(grep -rlE '^[[:space:]]+go [a-zA-Z]|"(golang.org/x/)?sync[/"]' --include '*.go' --exclude-dir tools . | sed "s,/[^/]*$$,," | sort -u); \

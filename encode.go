@@ -38,6 +38,11 @@ func AppendTrajectory(b []byte, t *Trajectory) ([]byte, error) {
 			return nil, err
 		}
 	}
+	if t.Harness != nil {
+		if b, err = appendAny(b, `,"harness":`, t.Harness); err != nil {
+			return nil, err
+		}
+	}
 	return append(b, '}'), nil
 }
 

@@ -51,13 +51,19 @@ func TestAppendTrajectory(t *testing.T) {
 			Outcome: agentbound.Outcome{Word: agentbound.Declined, Reason: text.Draw(t, "reason"), Text: text.Draw(t, "text")},
 			End:     agentbound.End{Reason: agentbound.EndFault, Fault: text.Draw(t, "fault")},
 		}
-		switch rapid.IntRange(0, 3).Draw(t, "absent") {
+		switch rapid.IntRange(0, 4).Draw(t, "absent") {
 		case 0:
 			tr.Steps = nil
 		case 1:
 			tr.Tools, tr.Start = nil, nil
 		case 2:
 			tr.WorldUsage = &agentbound.Usage{OutputTokens: rapid.Int64().Draw(t, "world's tokens")}
+		case 3:
+			name := text.Draw(t, "own tool")
+			tr.Harness = &agentbound.Harness{
+				Program: text.Draw(t, "program"), Tools: []agentbound.OfferedTool{{Name: name, Tool: text.Draw(t, "tool"), Digest: "d"}},
+				Own: []agentbound.OwnCall{{Step: 1, Name: name, Args: text.Draw(t, "own args")}},
+			}
 		}
 		want, err := agentbound.EncodeJSON(tr)
 		if err != nil {

@@ -12,21 +12,45 @@ const TrajectoryVersion = 1
 // what it thought, called and saw, how the state changed, how it ended. A judge
 // reads this and the task, nothing else.
 type Trajectory struct {
-	Version      int     `json:"version"`
-	Task         TaskID  `json:"task"`
-	Agent        string  `json:"agent"`
-	Intervention string  `json:"intervention"`
-	World        string  `json:"world"`
-	Limits       Limits  `json:"limits"`
-	Seed         uint64  `json:"seed"`
-	Setting      string  `json:"setting"`
-	Instruction  string  `json:"instruction"`
-	Tools        []Tool  `json:"tools"`
-	Start        Value   `json:"start"`
-	Steps        []Step  `json:"steps"`
-	Outcome      Outcome `json:"outcome"`
-	End          End     `json:"end"`
-	WorldUsage   *Usage  `json:"world_usage,omitempty"` // of a world that spends: what it cost to play the tools
+	Version      int      `json:"version"`
+	Task         TaskID   `json:"task"`
+	Agent        string   `json:"agent"`
+	Intervention string   `json:"intervention"`
+	World        string   `json:"world"`
+	Limits       Limits   `json:"limits"`
+	Seed         uint64   `json:"seed"`
+	Setting      string   `json:"setting"`
+	Instruction  string   `json:"instruction"`
+	Tools        []Tool   `json:"tools"`
+	Start        Value    `json:"start"`
+	Steps        []Step   `json:"steps"`
+	Outcome      Outcome  `json:"outcome"`
+	End          End      `json:"end"`
+	WorldUsage   *Usage   `json:"world_usage,omitempty"` // of a world that spends: what it cost to play the tools
+	Harness      *Harness `json:"harness,omitempty"`     // of an agent program: what it is, and what it gave its model
+}
+
+// Harness is what is known of the agent program that played a trial.
+type Harness struct {
+	Program string        `json:"program"`         // with its version, such as codex@0.169.0
+	Held    string        `json:"held,omitempty"`  // how it was confined
+	Tools   []OfferedTool `json:"tools"`           // all that its model was offered, in any turn, by name
+	Own     []OwnCall     `json:"own,omitempty"`   // calls of the program's own tools, which touch no world
+	Aside   int           `json:"aside,omitempty"` // turns of the model's that had no tool of the task: titles, summaries
+}
+
+// OfferedTool is a tool as the model saw it.
+type OfferedTool struct {
+	Name   string `json:"name"`
+	Tool   string `json:"tool,omitempty"` // the task's tool that it is; empty: the program's own
+	Digest Digest `json:"digest"`         // of its schema and description, as sent
+}
+
+// OwnCall is a call of a tool of the program's own.
+type OwnCall struct {
+	Step int    `json:"step"` // from 0, of those recorded
+	Name string `json:"name"`
+	Args string `json:"args"` // cut where long
 }
 
 // Spent is what a trial cost, the subject's steps and its world.

@@ -139,35 +139,22 @@ const MostCalls = 256
 // ErrSteps and ErrEnded is infrastructure, and has ended the trial as unscored: an
 // agent that drops the error cannot turn it into behaviour.
 func (e *Episode) Commit(ctx context.Context, d Decision) ([]Observation, error) {
-	if e.ended {
-		return nil, ErrEnded
-	}
-	if len(d.Calls) > 0 || d.Outcome == nil { // one that neither acts nor ends is a step too
-		if e.taken >= e.limits.Steps {
-			e.end(agentbound.End{Reason: agentbound.EndSteps})
-			return nil, ErrSteps
-		}
-		e.taken++
-	}
-	d.Calls = d.Calls[:min(len(d.Calls), MostCalls)]
-	d = storable(d, e.limits.Args)
-	step := agentbound.Step{Thought: d.Thought, ThoughtSource: source(d), Draft: d.Draft, Calls: []agentbound.CallRecord{}, Usage: d.Usage}
-	var seen []Observation
-	var err error
-	for i, c := range d.Calls {
-		var r agentbound.CallRecord
-		if r, err = e.call(ctx, i, d.Thought, c); err != nil {
-			break
-		}
-		step.Calls = append(step.Calls, r)
-		seen = append(seen, Observation{Call: r.Call, OK: r.OK, Value: r.Observation})
-	}
-	e.record(step)
+	calls := d.Calls[:min(len(d.Calls), MostCalls)]
+	s, err := e.open(d)
 	if err != nil {
-		return nil, e.fail(ctx, err)
+		return nil, err
 	}
+	var seen []Observation
+	for _, c := range calls {
+		o, err := s.Call(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		seen = append(seen, o)
+	}
+	s.Close()
 	if d.Outcome != nil {
-		e.tr.Outcome = *d.Outcome
+		e.tr.Outcome = *storable(d, e.limits.Args).Outcome
 		e.end(agentbound.End{Reason: agentbound.EndOutcome})
 	}
 	return seen, nil
@@ -212,7 +199,7 @@ func (e *Episode) call(ctx context.Context, i int, thought string, c agentbound.
 		decision.By, decision.Reason = valid(decision.By), valid(decision.Reason)
 		r.Gate = &decision
 		if !decision.Allowed {
-			r.Observation = agentbound.StringValue(strings.TrimSuffix("error: the call was not allowed: "+decision.Reason, ": "))
+			r.Observation = stopped(decision)
 			return r, nil
 		}
 	}
@@ -222,6 +209,11 @@ func (e *Episode) call(ctx context.Context, i int, thought string, c agentbound.
 	}
 	r.OK, r.Observation, r.Diff, r.Event = o.OK, e.limits.Shown(o.Observation), o.Diff, o.Event
 	return r, nil
+}
+
+// stopped is what a subject reads of a call that was not allowed.
+func stopped(d agentbound.GateDecision) agentbound.Value {
+	return agentbound.StringValue(strings.TrimSuffix("error: the call was not allowed: "+d.Reason, ": "))
 }
 
 func (e *Episode) overLimit(i, size int) string {
@@ -358,6 +350,9 @@ func (e *Episode) end(end agentbound.End) { e.tr.End, e.ended = end, true }
 
 // Ended reports whether the trial is over.
 func (e *Episode) Ended() bool { return e.ended }
+
+// Describe adds to the record what is known of the agent program that plays.
+func (e *Episode) Describe(h agentbound.Harness) { e.tr.Harness = &h }
 
 // Trajectory is the record. A trial that its agent left without an outcome ends
 // unstated.

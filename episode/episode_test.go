@@ -145,7 +145,7 @@ func TestNothingButTheBriefReachesASubject(t *testing.T) {
 	}
 	// Trajectory is for whoever runs the trial; an agent that is a program or a model
 	// gets text only. A new method belongs into this list after thought.
-	want := []string{"Brief", "Commit", "Ended", "Fault", "Review", "Seed", "StepsLeft", "Trajectory"}
+	want := []string{"Begin", "Brief", "Commit", "Describe", "Ended", "Fault", "Review", "Seed", "StepsLeft", "Trajectory"}
 	if d := cmp.Diff(want, methods); d != "" {
 		t.Errorf("an episode's methods: %s", d)
 	}

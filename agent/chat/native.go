@@ -24,7 +24,7 @@ func (native) read(r model.Response) turn {
 		}
 	}
 	if len(t.calls) == 0 {
-		t.thought, t.end = ended(r.Message.Text)
+		t.thought, t.end = Ended(r.Message.Text)
 	}
 	return t
 }

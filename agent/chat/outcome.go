@@ -50,9 +50,9 @@ func plain(v agentbound.Value) (text string, ok bool) {
 	return text, json.Unmarshal(v, &text) == nil
 }
 
-// ended is a final turn: the whole text is kept, and the Thought is what was said before
+// Ended is a final turn: the whole text is kept, and the Thought is what was said before
 // the outcome line.
-func ended(text string) (thought string, o *agentbound.Outcome) {
+func Ended(text string) (thought string, o *agentbound.Outcome) {
 	before, outcome, _ := splitOutcome(text)
 	if before == "" {
 		before = text

@@ -38,15 +38,15 @@ func (react) read(r model.Response) turn {
 	case len(action) > 0 && (len(final) == 0 || action[0] < final[0]):
 		return acts(text, action)
 	case len(final) > 0:
-		_, end := ended(text[final[1]:])
+		_, end := Ended(text[final[1]:])
 		thought := thoughtOf(text[:final[0]])
 		if thought == "" {
-			thought, _ = ended(text[final[1]:])
+			thought, _ = Ended(text[final[1]:])
 		}
 		return turn{said: said(text), thought: thought, end: end}
 	}
 	if _, outcome, ok := splitOutcome(text); ok {
-		thought, _ := ended(text)
+		thought, _ := Ended(text)
 		return turn{said: said(text), thought: thoughtOf(thought), end: &outcome}
 	}
 	return turn{said: said(text), thought: thoughtOf(text), note: formNote}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/agent"
+	"github.com/agentbound/agentbound/internal/process"
 )
 
 // Version is the version of the protocol. It changes where a program written for the
@@ -40,18 +41,18 @@ func (o Options) withDefaults() Options {
 // Agent starts its program once a trial.
 type Agent struct {
 	command string
-	program program
+	program process.Program
 	opts    Options
 }
 
 var _ agent.Agent = (*Agent)(nil)
 
 // New gives the agent for a command line, which is split as a shell would split it
-// (see Split) and run without one. It is an error for the program or a listed
+// (see process.Split) and run without one. It is an error for the program or a listed
 // variable not to be there.
 func New(command string, o Options) (*Agent, error) {
 	o = o.withDefaults()
-	p, err := find(command, o)
+	p, err := process.Find(command, process.Options{Prefix: Prefix, Env: o.Env, Dir: o.Dir})
 	if err != nil {
 		return nil, err
 	}
@@ -67,8 +68,8 @@ func (a *Agent) Ref() agentbound.AgentRef {
 	if len(a.opts.Env) > 0 {
 		settings["env"] = strings.Join(a.opts.Env, ",")
 	}
-	if a.program.digest != "" {
-		settings["files"] = string(a.program.digest)
+	if files := a.program.Digest(); files != "" {
+		settings["files"] = string(files)
 	}
 	if a.opts.Line != (Options{}).withDefaults().Line {
 		settings["line"] = strconv.Itoa(a.opts.Line)

@@ -10,19 +10,20 @@ import (
 
 	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/episode"
+	"github.com/agentbound/agentbound/internal/process"
 )
 
 // Play implements agent.Agent: it starts the program, has it play, and leaves nothing
 // of it behind. A program that breaks the protocol, or ends before it has stated an
 // outcome, is a fault and leaves the trial unscored.
 func (a *Agent) Play(ctx context.Context, e *episode.Episode) error {
-	pr, err := a.program.start(ctx)
+	pr, err := a.program.Start(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("%s%s: %w", Prefix, a.command, err)
 	}
 	s := &session{Agent: a, process: pr, episode: e}
 	err = s.play(ctx)
-	pr.stop()
+	pr.Stop()
 	if err == nil || e.Ended() { // the episode knows by itself that its world or corrector has failed
 		return err
 	}
@@ -34,7 +35,7 @@ func (a *Agent) Play(ctx context.Context, e *episode.Episode) error {
 // session is a program at one trial.
 type session struct {
 	*Agent
-	process *process
+	process *process.Process
 	episode *episode.Episode
 }
 
@@ -72,7 +73,7 @@ func (s *session) greet(ctx context.Context) (episode.Decision, error) {
 	if err != nil {
 		return episode.Decision{}, err
 	}
-	_ = s.process.send(line)
+	_ = s.process.Send(line)
 	return s.answer(ctx)
 }
 
@@ -82,19 +83,22 @@ func (s *session) ask(ctx context.Context, message any) (episode.Decision, error
 	if err != nil {
 		return episode.Decision{}, err
 	}
-	if s.process.unasked() {
+	if s.process.Unasked() {
 		return episode.Decision{}, s.complain(ctx, refuse("the program wrote a second line before it was answered"), nil)
 	}
-	if err := s.process.send(line); err != nil {
+	if err := s.process.Send(line); err != nil {
 		return episode.Decision{}, s.silent(ctx, "its input")
 	}
 	return s.answer(ctx)
 }
 
 func (s *session) answer(ctx context.Context) (episode.Decision, error) {
-	line, err := s.process.receive(s.opts.Line)
+	line, err := s.process.Receive(s.opts.Line)
 	if errors.Is(err, io.EOF) {
 		return episode.Decision{}, s.silent(ctx, "its output")
+	}
+	if errors.Is(err, process.ErrLine) {
+		err = refuse("a line of more than %d bytes", s.opts.Line)
 	}
 	var d episode.Decision
 	if err == nil {
@@ -108,22 +112,22 @@ func (s *session) answer(ctx context.Context) (episode.Decision, error) {
 
 // silent says what became of a program that closed a pipe.
 func (s *session) silent(ctx context.Context, pipe string) error {
-	if !s.process.left(ctx, s.opts.Grace) {
+	if !s.process.Left(ctx, s.opts.Grace) {
 		return fmt.Errorf("the program closed %s before it stated an outcome", pipe)
 	}
-	return fmt.Errorf("the program ended (%v) before it stated an outcome", s.process.cmd.ProcessState)
+	return fmt.Errorf("the program ended (%v) before it stated an outcome", s.process.State())
 }
 
 // complain tells the program what was wrong, so that its own log can say it, and gives
 // the fault.
 func (s *session) complain(ctx context.Context, err error, wrote []byte) error {
-	why := shorten(redact(err.Error(), s.program.secrets), 500)
+	why := process.Shorten(s.program.Redact(err.Error()), 500)
 	if line, err := encode(errorMessage{"error", why}); err == nil {
-		s.process.leave(ctx, line, s.opts.Grace)
+		s.process.Leave(ctx, line, s.opts.Grace)
 	}
 	why = "the program broke the protocol: " + why
 	if wrote != nil {
-		why += "; it wrote " + strconv.Quote(shorten(strings.TrimSpace(redact(string(wrote), s.program.secrets)), 200))
+		why += "; it wrote " + strconv.Quote(process.Shorten(strings.TrimSpace(s.program.Redact(string(wrote))), 200))
 	}
 	return errors.New(why)
 }
@@ -151,8 +155,8 @@ func (s *session) conclude(ctx context.Context, d episode.Decision) error {
 	if err := s.dismiss(ctx, agentbound.EndOutcome); err != nil {
 		return err
 	}
-	if s.process.ended() && !s.process.cmd.ProcessState.Success() {
-		return fmt.Errorf("the program stated an outcome and then ended with %v; one that has done its work ends with status 0", s.process.cmd.ProcessState)
+	if s.process.Ended() && !s.process.State().Success() {
+		return fmt.Errorf("the program stated an outcome and then ended with %v; one that has done its work ends with status 0", s.process.State())
 	}
 	_, err := s.episode.Commit(ctx, d)
 	return err
@@ -164,7 +168,7 @@ func (s *session) dismiss(ctx context.Context, reason agentbound.EndReason) erro
 	if err != nil {
 		return err
 	}
-	s.process.leave(ctx, line, s.opts.Grace)
+	s.process.Leave(ctx, line, s.opts.Grace)
 	return ctx.Err()
 }
 
@@ -174,7 +178,7 @@ func (s *session) fault(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	said := s.process.stderr.text(s.program.secrets)
+	said := s.process.Stderr()
 	if said == "" {
 		return fmt.Errorf("%s%s: %w", Prefix, s.command, err)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	agentexec "github.com/agentbound/agentbound/agent/exec"
 	"github.com/agentbound/agentbound/agent/preset"
 	"github.com/agentbound/agentbound/agent/reference"
+	"github.com/agentbound/agentbound/harness"
 	"github.com/agentbound/agentbound/internal/run"
 	"github.com/agentbound/agentbound/model/price"
 )
@@ -157,9 +159,18 @@ func agentRows(r rooms, names []string, check bool) ([]agentRow, error) {
 	for _, p := range protocols() {
 		rows = append(rows, p.row())
 	}
+	for _, p := range programs() {
+		rows = append(rows, agentRow{
+			Name: p.Name + ":MODEL[@BASE_URL]", Kind: "harness", Protocol: string(p.Protocol), Model: "MODEL",
+			Needs: []string{p.KeyEnv + ", or an endpoint"}, About: p.About + "; agentbound harness install " + p.Name,
+		})
+	}
 	return append(rows, agentRow{
 		Name: "exec:COMMAND", Kind: "exec", Protocol: fmt.Sprintf("json-lines/%d", agentexec.Version), Needs: []string{"a program"},
 		About: "any program over JSON lines, see docs/exec.md",
+	}, agentRow{
+		Name: "mcp-exec:COMMAND", Kind: "mcp-exec", Protocol: "mcp", Needs: []string{"a program that is an MCP client"},
+		About: "any agent that takes its tools from an MCP server, see docs/mcp.md",
 	}), nil
 }
 
@@ -171,6 +182,17 @@ func namedRow(r rooms, catalogue preset.Catalogue, name string) (agentRow, error
 			return agentRow{}, coded{exitUsage, err}
 		}
 		return presetRow(p), nil
+	}
+	if p, ok := programOf(name); ok {
+		s, err := harness.ParseSpec(name)
+		if err != nil {
+			return agentRow{}, coded{exitUsage, err}
+		}
+		env := harnessKeyEnv(p, s)
+		return agentRow{
+			Name: name, Kind: "harness", Protocol: string(p.Protocol), Model: s.Model, Endpoint: cmp.Or(s.Base, p.Endpoint), Spec: name, About: p.About,
+			Needs: []string{"the agent program: agentbound harness install " + p.Name, "a key in " + env},
+		}, nil
 	}
 	a, err := r.agent(name, asking{})
 	if err != nil {
@@ -198,7 +220,7 @@ func presetRow(p preset.Preset) agentRow {
 		Spec: p.Spec, Endpoint: p.Address(), Reasoning: p.Reasoning, Serve: p.Serve,
 	}
 	if p.Kind == preset.Harness {
-		row.Needs = append(row.Needs, "support for the agent program "+p.Scheme()+", which this version does not have yet")
+		row.Needs = append(row.Needs, "the agent program: agentbound harness install "+p.Scheme())
 	}
 	if p.Key != "" {
 		row.Needs = append(row.Needs, "a key in "+p.Key)

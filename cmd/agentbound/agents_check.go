@@ -66,11 +66,10 @@ const (
 func (r rooms) check(ctx context.Context, row agentRow) checked {
 	c := checked{Key: "not needed", Endpoint: "not asked"}
 	if row.Kind == string(preset.Harness) {
-		c.Why = row.Needs[0]
-		return c
+		return r.checkHarness(ctx, row)
 	}
 	if row.Kind != string(preset.Model) {
-		c.Why = "only models can be asked; to try another agent: agentbound run --limit 1"
+		c.Why = "only models and agent programs can be checked; to try another agent: agentbound run --limit 1"
 		return c
 	}
 	if env := r.keyOf(row); env != "" {

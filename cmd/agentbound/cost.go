@@ -150,7 +150,7 @@ func (r rooms) budgeted(a agentbound.AgentRef) error {
 	}
 	rate, _ := prices.Find(a.Name, a.Settings)
 	switch {
-	case a.Kind == "exec":
+	case a.Kind == "exec" || a.Kind == "harness":
 		return usage("agent %q spends by itself, which --budget cannot see; leave the one or the other out", a.Name)
 	case a.Kind == "model" && answerBound(a, rate) == 0:
 		return usage("agent %q: a budget needs a bound on what an answer may have: give --max-tokens, or max_output in a file of --prices", a.Title())

@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agentbound/agentbound/internal/confine"
 	"github.com/agentbound/agentbound/suite"
 )
 
@@ -30,6 +31,7 @@ const gcPercent = 400
 const memoryLimit = 1 << 30
 
 func main() {
+	confine.Init() // where this process holds a confined program, it does nothing else
 	debug.SetGCPercent(gcPercent)
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memoryLimit)
@@ -141,7 +143,7 @@ A result says nothing about readiness for deployment.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%w\nsee: %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(newDemo(io), newRun(io), newReport(io), newGate(io), newJudge(io), newSuite(io), newGenerate(io), newAgents(io), newReplay(io), newCache(io), newPlay(io), newVersion(io))
+	root.AddCommand(newDemo(io), newRun(io), newReport(io), newGate(io), newJudge(io), newSuite(io), newGenerate(io), newAgents(io), newHarness(io), newReplay(io), newCache(io), newPlay(io), newMCP(io), newVersion(io))
 	strict(root)
 	spell(root, called())
 	return root

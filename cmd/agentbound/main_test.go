@@ -13,11 +13,14 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/agentbound/agentbound/internal/confine"
 )
 
 // TestMain lets the scripts, and the tests that kill a process, run this binary as
 // agentbound.
 func TestMain(m *testing.M) {
+	confine.Init()
 	testscript.Main(m, map[string]func(){"agentbound": func() {
 		debug.SetGCPercent(gcPercent)
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -94,8 +94,7 @@ func (p *person) local(ctx context.Context, std stdio, lines prompt.Lines, arg s
 		return err
 	}
 	rooms := newRooms()
-	plan, err := p.plan(rooms, st)
-	if err != nil {
+	if _, err := p.plan(rooms, st); err != nil { // before a store is made
 		return err
 	}
 	drawn, err := splits(p.splits)
@@ -103,15 +102,11 @@ func (p *person) local(ctx context.Context, std stdio, lines prompt.Lines, arg s
 		return err
 	}
 	return withStore(ctx, p.store, false, func(db store.Store) error {
-		plan, err := p.latest(ctx, db, plan)
+		t, plan, err := p.choices(ctx, db, rooms, st)
 		if err != nil {
 			return err
 		}
-		plan, sealed, err := p.seal(ctx, db, st, plan)
-		if err != nil {
-			return err
-		}
-		t := choices{db: db, suite: st, dir: playDir(p.dir, p.store), sealed: sealed, drawn: drawn}
+		t.drawn = drawn
 		chosen, err := t.choose(ctx, std.out, lines, arg)
 		if err != nil {
 			return err
@@ -122,6 +117,19 @@ func (p *person) local(ctx context.Context, std stdio, lines prompt.Lines, arg s
 		}
 		return errors.Join(p.play(ctx, std, lines, s, db, plan, chosen), s.Close())
 	})
+}
+
+// choices seals the whole suite for the one who plays.
+func (p *person) choices(ctx context.Context, db store.Store, rooms rooms, st *suite.Suite) (choices, agentbound.Plan, error) {
+	plan, err := p.plan(rooms, st)
+	if err == nil {
+		plan, err = p.latest(ctx, db, plan)
+	}
+	if err != nil {
+		return choices{}, plan, err
+	}
+	plan, sealed, err := p.seal(ctx, db, st, plan)
+	return choices{db: db, suite: st, dir: playDir(p.dir, p.store), sealed: sealed}, plan, err
 }
 
 // latest is the plan of the last run that --new made, so that a session of it can be

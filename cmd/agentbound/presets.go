@@ -31,7 +31,16 @@ func (r rooms) presetAgent(name string, ask asking) (agent.Agent, error) {
 		return nil, usage("agent: %w", r.unfound(err))
 	}
 	if p.Kind == preset.Harness {
-		return nil, coded{exitUsage, &absent{p, fmt.Errorf("it is an agent program (%s), and this version runs none yet%s", p.Scheme(), bare(c, p))}}
+		program, ok := programOf(p.Spec)
+		if !ok {
+			return nil, usage("agent %q: there is no agent program %q; accepted: %s%s", p.Name, p.Scheme(), programNames(), bare(c, p))
+		}
+		ask.effort = cmp.Or(ask.effort, p.Effort)
+		a, err := r.harnessAgent(program, p.Spec, ask)
+		if err != nil {
+			return nil, coded{exitUsage, &absent{p, fmt.Errorf("%w%s", err, bare(c, p))}}
+		}
+		return labelled{a, p.Name}, nil
 	}
 	ask.form, ask.temperature = cmp.Or(ask.form, p.Form), cmp.Or(ask.temperature, p.Temperature)
 	ask.maxTokens, ask.effort = cmp.Or(ask.maxTokens, p.MaxTokens), cmp.Or(ask.effort, p.Effort)

@@ -16,6 +16,7 @@ import (
 	"github.com/agentbound/agentbound/agent"
 	"github.com/agentbound/agentbound/agent/chat"
 	agentexec "github.com/agentbound/agentbound/agent/exec"
+	"github.com/agentbound/agentbound/agent/mcpexec"
 	"github.com/agentbound/agentbound/agent/reference"
 	"github.com/agentbound/agentbound/internal/star"
 	"github.com/agentbound/agentbound/internal/store"
@@ -36,8 +37,13 @@ type rooms struct {
 
 func newRooms() rooms { return rooms{cache: star.NewCache(0), spending: newSpending()} }
 
-// execEnv names the variables that exec agents are given beside the allow-list.
+// execEnv names the variables that exec and mcp-exec agents are given beside the
+// allow-list.
 const execEnv = "AGENTBOUND_EXEC_ENV"
+
+func execNames() []string {
+	return strings.FieldsFunc(os.Getenv(execEnv), func(c rune) bool { return c == ',' || c == ' ' })
+}
 
 // asking is how model agents are asked.
 type asking struct {
@@ -59,14 +65,21 @@ func (r rooms) agent(spec string, ask asking) (a agent.Agent, err error) {
 		}
 		return a, nil
 	}
+	if p, ok := programOf(spec); ok { // likewise
+		if a, err = r.harnessAgent(p, spec, ask); err != nil {
+			return nil, coded{exitUsage, err}
+		}
+		return a, nil
+	}
 	switch kind {
 	case "reference":
 		a, err = reference.New(rest, programworld.Worlds{Cache: r.cache})
 	case "exec":
-		names := strings.FieldsFunc(os.Getenv(execEnv), func(c rune) bool { return c == ',' || c == ' ' })
-		a, err = agentexec.New(rest, agentexec.Options{Env: names})
+		a, err = agentexec.New(rest, agentexec.Options{Env: execNames()})
+	case "mcp-exec":
+		a, err = mcpexec.New(rest, mcpexec.Options{Env: execNames()})
 	default:
-		return nil, usage("agent %q is not known; accepted: a preset's name, reference:NAME, %s, exec:COMMAND; see: agentbound agents", spec, modelForms())
+		return nil, usage("agent %q is not known; accepted: a preset's name, reference:NAME, %s, exec:COMMAND, mcp-exec:COMMAND, or an agent program's (%s); see: agentbound agents", spec, modelForms(), programNames())
 	}
 	if err != nil {
 		return nil, usage("agent %q: %w", spec, err)

@@ -83,9 +83,10 @@ func (f Finish) thought() string {
 }
 
 func (f Finish) check() error {
-	accepted := []agentbound.Word{agentbound.Done, agentbound.Declined, agentbound.Unable}
+	// Unstated is what a server over MCP says for a subject that left without a word.
+	accepted := []agentbound.Word{agentbound.Done, agentbound.Declined, agentbound.Unable, agentbound.Unstated}
 	if slices.Contains(accepted, f.Outcome) {
 		return nil
 	}
-	return refuse(Malformed, "the outcome %q is not known; accepted: done (I did it), declined (I should not do it), unable (I could not do it)", clip(string(f.Outcome)))
+	return refuse(Malformed, "the outcome %q is not known; accepted: done (I did it), declined (I should not do it), unable (I could not do it), unstated (without a word)", clip(string(f.Outcome)))
 }

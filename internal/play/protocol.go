@@ -47,7 +47,7 @@ type Answer struct {
 // Finish ends a session. Without a Thought its reason is taken for one.
 type Finish struct {
 	Session string          `json:"session"`
-	Outcome agentbound.Word `json:"outcome"` // done, declined or unable
+	Outcome agentbound.Word `json:"outcome"` // done, declined, unable or unstated
 	Reason  string          `json:"reason,omitempty"`
 	Answer  string          `json:"answer,omitempty"`
 	Thought string          `json:"thought,omitempty"`

@@ -1,4 +1,4 @@
-package exec
+package process
 
 import (
 	"bufio"
@@ -14,35 +14,47 @@ import (
 	"time"
 )
 
+// ErrLine says that a line of a program's output is longer than it may be.
+var ErrLine = errors.New("the line is too long")
+
 // drain is how long the pipes of a program that has ended are read on: what it wrote
 // is there at once, and a process that got away from its group could hold them open.
 const drain = 500 * time.Millisecond
 
-// process is the program of one trial. Two goroutines belong to it: one waits for the
-// program, one reads its stderr; stop waits for both.
-type process struct {
+// Process is the program of one trial. Two goroutines belong to it: one waits for the
+// program, one reads its stderr; Stop waits for both.
+type Process struct {
+	program  Program
 	cmd      *osexec.Cmd
 	dir      string   // its working directory, removed at the end
 	in       *os.File // our ends of the pipes
 	out, err *os.File
 	lines    *bufio.Reader // of out
-	stderr   tail
+	stderr   Tail
 	exited   chan struct{} // closed when the program has ended and its group was killed
 	quiet    chan struct{} // closed when stderr was read to its end
 }
 
-// start runs the program. When ctx ends its group is killed.
-func (p program) start(ctx context.Context) (_ *process, err error) {
+// Start runs the program in a fresh folder of its own. When ctx ends its group is
+// killed. Prepare, which may be nil, puts files into the folder and gives further
+// variables for the program's environment.
+func (p Program) Start(ctx context.Context, prepare func(dir string) (env []string, err error)) (_ *Process, err error) {
 	dir, err := os.MkdirTemp("", "work-")
 	if err != nil {
 		return nil, err
 	}
-	pr := &process{dir: dir, exited: make(chan struct{}), quiet: make(chan struct{})}
+	pr := &Process{program: p, dir: dir, exited: make(chan struct{}), quiet: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			pr.close()
 		}
 	}()
+	var env []string
+	if prepare != nil {
+		if env, err = prepare(dir); err != nil {
+			return nil, err
+		}
+	}
 	var theirs [3]*os.File
 	defer func() {
 		for _, f := range theirs {
@@ -60,7 +72,7 @@ func (p program) start(ctx context.Context) (_ *process, err error) {
 	}
 	pr.lines = bufio.NewReaderSize(pr.out, 64<<10)
 	cmd := osexec.CommandContext(ctx, p.argv[0], p.argv[1:]...) //nolint:gosec // running the user's program is what this is for
-	cmd.Dir, cmd.Env = dir, append(slices.Clone(p.env), temporary(dir)...)
+	cmd.Dir, cmd.Env = dir, slices.Concat(p.env, temporary(dir), env)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs[0], theirs[1], theirs[2]
 	inGroup(cmd)
 	cmd.Cancel = pr.kill
@@ -74,7 +86,7 @@ func (p program) start(ctx context.Context) (_ *process, err error) {
 }
 
 // wait reaps the program and ends what it has left running.
-func (pr *process) wait() {
+func (pr *Process) wait() {
 	_ = pr.cmd.Wait() // what it says is in the ProcessState
 	killGroup(pr.cmd)
 	over := time.Now().Add(drain)
@@ -86,13 +98,13 @@ func (pr *process) wait() {
 	close(pr.exited)
 }
 
-func (pr *process) listen() {
+func (pr *Process) listen() {
 	defer close(pr.quiet)
 	_, _ = io.Copy(&pr.stderr, pr.err) // ends with the pipe, whatever ends it
 }
 
 // kill ends the program and its group, at once.
-func (pr *process) kill() error {
+func (pr *Process) kill() error {
 	select {
 	case <-pr.exited:
 		return os.ErrProcessDone
@@ -102,23 +114,23 @@ func (pr *process) kill() error {
 	return pr.cmd.Process.Kill() // in case it has moved to another group
 }
 
-// send writes a line. It blocks while the program does not read, until it ends.
-func (pr *process) send(line []byte) error {
+// Send writes a line. It blocks while the program does not read, until it ends.
+func (pr *Process) Send(line []byte) error {
 	_, err := pr.in.Write(line)
 	return err
 }
 
-// receive reads the next line that is not blank, of at most limit bytes with the blank
+// Receive reads the next line that is not blank, of at most limit bytes with the blank
 // ones before it. At the end of the output the error is io.EOF.
-func (pr *process) receive(limit int) ([]byte, error) {
-	if pr.ended() {
+func (pr *Process) Receive(limit int) ([]byte, error) {
+	if pr.Ended() {
 		_ = pr.out.SetReadDeadline(time.Now().Add(drain))
 	}
 	var line []byte
 	for read := 0; ; {
 		part, err := pr.lines.ReadSlice('\n')
 		if read += len(part); read > limit {
-			return line, refuse("a line of more than %d bytes", limit)
+			return line, ErrLine
 		}
 		line = append(line, part...)
 		switch {
@@ -135,13 +147,14 @@ func (pr *process) receive(limit int) ([]byte, error) {
 	}
 }
 
-// unasked reports whether the program has written on without having been answered.
-func (pr *process) unasked() bool {
+// Unasked reports whether the program has written on without having been answered.
+func (pr *Process) Unasked() bool {
 	more, _ := pr.lines.Peek(pr.lines.Buffered()) // what is buffered is there
 	return len(bytes.TrimSpace(more)) > 0
 }
 
-func (pr *process) ended() bool {
+// Ended reports whether the program has ended.
+func (pr *Process) Ended() bool {
 	select {
 	case <-pr.exited:
 		return true
@@ -150,17 +163,17 @@ func (pr *process) ended() bool {
 	}
 }
 
-// leave sends the last line and lets the program end by itself, within the grace and
+// Leave sends the last line and lets the program end by itself, within the grace and
 // before ctx ends.
-func (pr *process) leave(ctx context.Context, line []byte, grace time.Duration) {
+func (pr *Process) Leave(ctx context.Context, line []byte, grace time.Duration) {
 	_ = pr.in.SetWriteDeadline(time.Now().Add(grace))
-	_ = pr.send(line) // a program that has left is past hearing it
+	_ = pr.Send(line) // a program that has left is past hearing it
 	pr.in.Close()
-	pr.left(ctx, grace)
+	pr.Left(ctx, grace)
 }
 
-// left waits for the program to end, and reports whether it has.
-func (pr *process) left(ctx context.Context, grace time.Duration) bool {
+// Left waits for the program to end, and reports whether it has.
+func (pr *Process) Left(ctx context.Context, grace time.Duration) bool {
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	select {
@@ -172,8 +185,8 @@ func (pr *process) left(ctx context.Context, grace time.Duration) bool {
 	return false
 }
 
-// stop ends the program, waits for all that belongs to it and removes its folder.
-func (pr *process) stop() {
+// Stop ends the program, waits for all that belongs to it and removes its folder.
+func (pr *Process) Stop() {
 	_ = pr.kill()
 	<-pr.exited
 	<-pr.quiet
@@ -181,7 +194,7 @@ func (pr *process) stop() {
 }
 
 // close closes our ends of the pipes and removes the folder.
-func (pr *process) close() {
+func (pr *Process) close() {
 	for _, f := range []*os.File{pr.in, pr.out, pr.err} {
 		if f != nil {
 			f.Close()
@@ -210,3 +223,19 @@ func unlock(dir string) {
 		return nil
 	})
 }
+
+// Exited is closed when the program has ended.
+func (pr *Process) Exited() <-chan struct{} { return pr.exited }
+
+// State is how the program ended; only once it has.
+func (pr *Process) State() *os.ProcessState { return pr.cmd.ProcessState }
+
+// Stderr is the end of what the program has written there, fit to be stored.
+func (pr *Process) Stderr() string { return pr.stderr.Text(pr.program) }
+
+// CloseInput ends the program's standard input.
+func (pr *Process) CloseInput() error { return pr.in.Close() }
+
+// Output is the program's standard output, for one that is not spoken to in lines. It
+// ends, at the latest, shortly after the program.
+func (pr *Process) Output() io.Reader { return pr.lines }

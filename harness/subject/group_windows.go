@@ -1,4 +1,4 @@
-package exec
+package subject
 
 import (
 	osexec "os/exec"
@@ -12,8 +12,7 @@ func inGroup(cmd *osexec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }
 
-// killGroup ends a command with what it has started. Once the command itself has ended
-// its children are no longer known for its own.
+// killGroup ends a command with what it has started.
 func killGroup(cmd *osexec.Cmd) {
 	//nolint:gosec,noctx // a tool of the system, given a number; it must run when the trial's context has ended
 	_ = osexec.Command("taskkill", "/T", "/F", "/PID", strconv.Itoa(cmd.Process.Pid)).Run()

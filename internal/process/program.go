@@ -1,4 +1,4 @@
-package exec
+package process
 
 import (
 	"crypto/sha256"
@@ -67,43 +67,54 @@ func Split(command string) ([]string, error) {
 	return words, nil
 }
 
-// program is a command that was found.
-type program struct {
+// Options are where a program is looked for and what it gets.
+type Options struct {
+	Prefix string   // what stands before the command where a user names the agent, for messages
+	Env    []string // names of environment variables that it gets beside the usual ones, such as its key
+	Dir    string   // what relative paths of the command start from; empty: the working directory
+}
+
+// Program is a command that was found.
+type Program struct {
 	argv    []string // the first is an absolute path
 	env     []string // less what belongs to one trial
 	secrets []secret
-	digest  agentbound.Digest // of the files that argv names by path, in order; empty where there are none
+	digest  agentbound.Digest
 }
 
-// find resolves a command against the user's directory: the program itself is run in
-// one of its own.
-func find(command string, o Options) (program, error) {
+// Digest is that of the files that the command names by path, in order; empty where it
+// names none.
+func (p Program) Digest() agentbound.Digest { return p.digest }
+
+// Find resolves a command against the user's directory: the program itself is run in
+// one of its own. It is an error for the program or a listed variable not to be there.
+func Find(command string, o Options) (Program, error) {
 	argv, err := Split(command)
 	if err != nil {
-		return program{}, err
+		return Program{}, err
 	}
 	if len(argv) == 0 || argv[0] == "" {
-		return program{}, fmt.Errorf("%q names no program; write %sPROGRAM ARGUMENT…", Prefix+command, Prefix)
+		return Program{}, fmt.Errorf("%q names no program; write %sPROGRAM ARGUMENT…", o.Prefix+command, o.Prefix)
 	}
 	var files []string
 	named := isPath(argv[0])
 	if argv[0], err = locate(argv[0], o.Dir); err != nil {
-		return program{}, err
+		return Program{}, err
 	}
 	if named { // an interpreter found on PATH differs between machines that make trials of one run
 		files = append(files, argv[0])
 	}
 	for i, arg := range argv[1:] {
 		if file, ok, err := fileNamed(arg, o.Dir); err != nil {
-			return program{}, err
+			return Program{}, err
 		} else if ok {
 			argv[1+i] = file
 			files = append(files, file)
 		}
 	}
-	p := program{argv: argv}
+	p := Program{argv: argv}
 	if p.digest, err = digest(files); err != nil {
-		return program{}, err
+		return Program{}, err
 	}
 	p.env, p.secrets, err = environment(o.Env)
 	return p, err

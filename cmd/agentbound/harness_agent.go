@@ -1,0 +1,135 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	osexec "os/exec"
+	"strings"
+	"time"
+
+	"github.com/agentbound/agentbound/agent"
+	"github.com/agentbound/agentbound/harness"
+	"github.com/agentbound/agentbound/harness/install"
+	"github.com/agentbound/agentbound/harness/subject"
+	"github.com/agentbound/agentbound/model/compat"
+)
+
+// harnessKeyEnv is the variable that holds the key of an agent program's endpoint: its
+// maker's own, or that of servers that a specification names.
+func harnessKeyEnv(p harness.Program, s harness.Spec) string {
+	if s.Base == "" || s.Base == p.Endpoint {
+		return p.KeyEnv
+	}
+	return compat.KeyEnv
+}
+
+// harnessAgent makes an agent of an installed program. Form, temperature and most tokens
+// are the program's own to decide, and those of ask are for models.
+func (r rooms) harnessAgent(p harness.Program, spec string, ask asking) (agent.Agent, error) {
+	s, err := harness.ParseSpec(spec)
+	if err != nil {
+		return nil, err
+	}
+	if r.keep.holds() {
+		return nil, fmt.Errorf("agent %s:%s: --record, --replay and --cache do not reach what an agent program asks its model; leave them out", p.Name, s.Model)
+	}
+	store, err := programStore()
+	if err != nil {
+		return nil, err
+	}
+	found, err := store.Find(p)
+	if err != nil {
+		return nil, err
+	}
+	key := os.Getenv(harnessKeyEnv(p, s))
+	if key == "" && s.Base == "" {
+		return nil, fmt.Errorf("agent %s:%s: no key: set %s", p.Name, s.Model, p.KeyEnv)
+	}
+	return subject.New(p, harnessParts(""), subject.Options{
+		Model: s.Model, Base: s.Base, Key: key, Effort: ask.effort, Start: found.Start, ReadOnly: []string{found.Folder},
+	})
+}
+
+// holds reports whether anything is kept, or answered from what was.
+func (k *keep) holds() bool {
+	return k != nil && (k.recorder != nil || k.recording != nil || k.cache != nil)
+}
+
+// startTime is how long an agent program may take to tell its version.
+const startTime = time.Minute
+
+// checkHarness says what of an agent program is missing; where nothing is, it is started
+// to tell its version. Its model is not asked.
+func (r rooms) checkHarness(ctx context.Context, row agentRow) checked {
+	c := checked{Key: "not needed", Endpoint: "not asked"}
+	p, ok := programOf(row.Spec)
+	if !ok {
+		c.Why = fmt.Sprintf("there is no agent program %q; accepted: %s", row.Protocol, programNames())
+		return c
+	}
+	s, err := harness.ParseSpec(row.Spec)
+	if err != nil {
+		c.Why = err.Error()
+		return c
+	}
+	var missing []string
+	if env := cmp.Or(r.keyOf(row), harnessKeyEnv(p, s)); os.Getenv(env) != "" {
+		c.Key = "set"
+	} else if s.Base == "" {
+		c.Key = "missing"
+		missing = append(missing, "no key: set "+env)
+	}
+	store, err := programStore()
+	if err != nil {
+		c.Why = err.Error()
+		return c
+	}
+	found, err := store.Find(p)
+	if err != nil {
+		missing = append(missing, err.Error())
+		if _, npm := osexec.LookPath("npm"); npm != nil && errors.Is(err, install.ErrMissing) {
+			missing = append(missing, "no npm on PATH, which installs it: install Node.js with npm")
+		}
+	}
+	if len(missing) > 0 {
+		c.Why = strings.Join(missing, "; ")
+		return c
+	}
+	began := time.Now()
+	version, err := askVersion(ctx, found)
+	c.MS = time.Since(began).Milliseconds()
+	if err != nil {
+		c.Why = fmt.Sprintf("%s is installed and does not start: %v", p, err)
+		return c
+	}
+	c.Answers, c.Served = true, version
+	return c
+}
+
+// askVersion starts a program as trials do, with nothing of the user's.
+func askVersion(ctx context.Context, found install.Program) (string, error) {
+	ctx, stop := context.WithTimeout(ctx, startTime)
+	defer stop()
+	cell, err := subject.Bare{}.Cell(ctx, subject.Needs{})
+	if err != nil {
+		return "", err
+	}
+	exit, err := cell.Run(subject.Command{
+		Argv: append(found.Start[:len(found.Start):len(found.Start)], "--version"), Dir: cell.Home(),
+		Env: append(subject.Environment(cell.Home(), found.Start), "TMPDIR="+cell.Home()),
+	})
+	if err := errors.Join(err, cell.Close()); err != nil {
+		return "", err
+	}
+	if ctx.Err() != nil {
+		return "", fmt.Errorf("no answer within %s", startTime)
+	}
+	lines := strings.Split(strings.TrimSpace(string(exit.Stdout)), "\n")
+	if exit.Code != 0 || lines[len(lines)-1] == "" {
+		return "", fmt.Errorf("it ended with status %d", exit.Code)
+	}
+	return lines[len(lines)-1], nil
+}

@@ -1,0 +1,274 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// chatStream puts the chunks of a stream together. Texts are joined, lists extended, of
+// anything else the last one counts; of choices the first.
+type chatStream struct {
+	base   object // of the first chunk that has it
+	choice object // what stands beside the delta
+	texts  map[string]*strings.Builder
+	lists  map[string][]json.RawMessage
+	rest   object
+	calls  []*chatCall
+	others map[string]bool
+	finish bool
+	done   bool
+}
+
+type chatCall struct {
+	index  *int
+	fields object // as they came first
+	kind   string
+	fn     object
+	args   strings.Builder
+	depth  depth
+}
+
+func (chat) assemble() assembler {
+	return &chatStream{base: object{}, choice: object{}, texts: map[string]*strings.Builder{}, lists: map[string][]json.RawMessage{}, rest: object{}, others: map[string]bool{}}
+}
+
+func (s *chatStream) event(name string, data []byte) (mark, error) {
+	if string(bytes.TrimSpace(data)) == "[DONE]" {
+		s.done = true
+		return ended, nil
+	}
+	c, err := parseObject(data)
+	if err != nil {
+		return going, malformed("an event of its stream: %w", err)
+	}
+	if given(c["error"]) {
+		return going, &inside{c["error"]}
+	}
+	if name == "error" {
+		return going, &inside{data}
+	}
+	for k, v := range c {
+		if k != "choices" && (given(v) || s.base[k] == nil) {
+			s.base[k] = v
+		}
+	}
+	at := going
+	for _, choice := range c.list("choices") {
+		if given(choice["error"]) {
+			return going, &inside{choice["error"]}
+		}
+		if i := string(choice["index"]); given(choice["index"]) && i != "0" {
+			s.others[i] = true
+			continue
+		}
+		if s.add(choice) {
+			at = acting
+		}
+	}
+	return at, nil
+}
+
+// add adds a piece of the choice, and reports whether from it on a program knows a call
+// or the end.
+func (s *chatStream) add(choice object) (acts bool) {
+	for k, v := range choice {
+		if k != "delta" && k != "index" && (given(v) || s.choice[k] == nil) {
+			s.choice[k] = v
+		}
+	}
+	s.finish = s.finish || choice.text("finish_reason") != ""
+	for k, v := range choice.object("delta") {
+		var text string
+		var list []json.RawMessage
+		switch {
+		case !given(v) || k == "role":
+		case k == "tool_calls":
+			acts = s.call(objects(v)) || acts
+		case k == "function_call":
+			f, _ := parseObject(v)
+			acts = s.call([]object{{"index": []byte("-1"), "function": encode(f)}}) || acts
+		case json.Unmarshal(v, &text) == nil:
+			if s.texts[k] == nil {
+				s.texts[k] = &strings.Builder{}
+			}
+			s.texts[k].WriteString(text)
+		case json.Unmarshal(v, &list) == nil:
+			s.list(k, list)
+		default:
+			s.rest[k] = v
+		}
+	}
+	return acts || s.finish
+}
+
+// list extends a list. Details of reasoning name their place: the pieces of one become
+// one again.
+func (s *chatStream) list(k string, list []json.RawMessage) {
+	for _, raw := range list {
+		n := len(s.lists[k]) - 1
+		piece, err := parseObject(raw)
+		if k != "reasoning_details" || err != nil || n < 0 {
+			s.lists[k] = append(s.lists[k], raw)
+			continue
+		}
+		last, err := parseObject(s.lists[k][n])
+		if err != nil || !given(piece["index"]) || string(last["index"]) != string(piece["index"]) || last.text("type") != piece.text("type") {
+			s.lists[k] = append(s.lists[k], raw)
+			continue
+		}
+		for f, v := range piece {
+			switch before := last.text(f); {
+			case !given(v):
+			case before != "" && slices.Contains([]string{"text", "summary", "data"}, f):
+				last.set(f, before+piece.text(f))
+			default:
+				last[f] = v
+			}
+		}
+		s.lists[k][n] = encode(last)
+	}
+}
+
+// call adds pieces of calls, by their index where there is one, or else to the last. A
+// new id begins a new call: some servers give all calls the same index.
+func (s *chatStream) call(pieces []object) (acts bool) {
+	for _, p := range pieces {
+		kind := "function"
+		if given(p["custom"]) {
+			kind = "custom"
+		}
+		fn := p.object(kind)
+		var index *int
+		var n int
+		if given(p["index"]) && json.Unmarshal(p["index"], &n) == nil {
+			index = &n
+		}
+		c := s.open(index, p.text("id"), fn.text("name"))
+		for k, v := range p {
+			if k != kind && k != "index" && given(v) && string(v) != `""` {
+				c.fields[k] = v
+			}
+		}
+		field := "arguments"
+		if kind == "custom" {
+			c.kind, field = kind, "input"
+		}
+		for k, v := range fn {
+			if k != field && given(v) && string(v) != `""` {
+				c.fn[k] = v
+			}
+		}
+		text := fn.text(field)
+		if raw := fn[field]; given(raw) && raw[0] == '{' {
+			text = string(raw) // the JSON itself
+		}
+		c.args.WriteString(text)
+		acts = c.depth.closes(text) || acts
+	}
+	return acts
+}
+
+// open is the call that a piece belongs to.
+func (s *chatStream) open(index *int, id, name string) *chatCall {
+	for i := len(s.calls) - 1; i >= 0; i-- {
+		c := s.calls[i]
+		known := c.fields.text("id")
+		if index != nil && (c.index == nil || *c.index != *index) {
+			continue
+		}
+		if id != "" && known != "" && id != known || index == nil && id == "" && name != "" {
+			if index != nil {
+				continue
+			}
+			break
+		}
+		return c
+	}
+	c := &chatCall{index: index, fields: object{}, fn: object{}, kind: "function"}
+	s.calls = append(s.calls, c)
+	return c
+}
+
+func (s *chatStream) whole() (object, error) {
+	if !s.finish && !s.done || len(s.choice) == 0 {
+		return nil, errBroken
+	}
+	m := clone(s.rest)
+	m.set("role", "assistant")
+	for k, t := range s.texts {
+		m.set(k, t.String())
+	}
+	for k, l := range s.lists {
+		if t := s.texts[k]; t != nil && t.Len() > 0 {
+			l = append(slices.Clone(l), encode(map[string]any{"type": "text", "text": t.String()}))
+		}
+		m.set(k, l)
+	}
+	calls := slices.Clone(s.calls)
+	if !slices.ContainsFunc(calls, func(c *chatCall) bool { return c.index == nil }) {
+		slices.SortStableFunc(calls, func(a, b *chatCall) int { return *a.index - *b.index })
+	}
+	var list []object
+	for _, c := range calls {
+		fn := clone(c.fn)
+		if c.kind == "custom" {
+			fn.set("input", c.args.String())
+		} else {
+			fn.set("arguments", c.args.String())
+		}
+		if c.index != nil && *c.index == -1 && len(c.fields) == 0 {
+			m.set("function_call", fn)
+			continue
+		}
+		call := clone(c.fields)
+		call.set(c.kind, fn)
+		if call.text("type") == "" {
+			call.set("type", c.kind)
+		}
+		list = append(list, call)
+	}
+	if list != nil {
+		m.set("tool_calls", list)
+	}
+	choice := clone(s.choice)
+	choice.set("index", 0)
+	choice.set("message", m)
+	whole := clone(s.base)
+	whole.set("object", "chat.completion")
+	all := []object{choice}
+	for range s.others {
+		all = append(all, object{}) // is there; what it says is not followed
+	}
+	whole.set("choices", all)
+	return whole, nil
+}
+
+// depth follows JSON that comes in pieces, to know when its object or list closes: some
+// programs run a call as soon as its arguments parse.
+type depth struct {
+	open            int
+	quoted, escaped bool
+}
+
+func (d *depth) closes(piece string) (closed bool) {
+	for i := range len(piece) {
+		c := piece[i]
+		switch {
+		case d.escaped:
+			d.escaped = false
+		case d.quoted && c == '\\':
+			d.escaped = true
+		case c == '"':
+			d.quoted = !d.quoted
+		case d.quoted:
+		case c == '{', c == '[':
+			d.open++
+		case c == '}', c == ']':
+			d.open--
+			closed = closed || d.open <= 0
+		}
+	}
+	return closed
+}

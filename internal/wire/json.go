@@ -1,0 +1,166 @@
+package wire
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/agentbound/agentbound"
+)
+
+// object is a JSON object whose values stay as they were written.
+type object map[string]json.RawMessage
+
+func parseObject(raw []byte) (object, error) {
+	var o object
+	if err := json.Unmarshal(raw, &o); err != nil || o == nil {
+		return nil, errors.New("it is no JSON object")
+	}
+	return o, nil
+}
+
+// text is a string member, empty where it is none.
+func (o object) text(key string) string {
+	var s string
+	if json.Unmarshal(o[key], &s) != nil {
+		return ""
+	}
+	return s
+}
+
+// first is the first of several spellings of a member.
+func (o object) first(keys ...string) json.RawMessage {
+	for _, k := range keys {
+		if given(o[k]) {
+			return o[k]
+		}
+	}
+	return nil
+}
+
+func (o object) set(key string, v any) { o[key] = encode(v) }
+
+func (o object) object(key string) object {
+	m, err := parseObject(o[key])
+	if err != nil {
+		return object{}
+	}
+	return m
+}
+
+// list is a member's objects; what is none is left out.
+func (o object) list(key string) []object { return objects(o[key]) }
+
+func objects(raw json.RawMessage) (all []object) {
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil {
+		return nil
+	}
+	for _, r := range list {
+		if e, err := parseObject(r); err == nil {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
+
+// encode writes what was parsed, or is made of strings: it always encodes.
+func encode(v any) json.RawMessage {
+	b, err := agentbound.EncodeJSON(v)
+	if err != nil {
+		panic(fmt.Sprintf("wire: %v", err))
+	}
+	return b
+}
+
+// SchemaDigest is the SHA-256 of a JSON schema in hex, the same for all spellings of it:
+// blanks and the order of members do not count.
+func SchemaDigest(schema []byte) string {
+	canonical := schema
+	dec := json.NewDecoder(bytes.NewReader(schema))
+	dec.UseNumber()
+	var v any
+	if dec.Decode(&v) == nil {
+		if b, err := agentbound.EncodeJSON(v); err == nil {
+			canonical = b
+		}
+	}
+	return digest(canonical)
+}
+
+func digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// newTool is a tool with the digest of its schema.
+func newTool(kind, namespace, name, description string, schema json.RawMessage) Tool {
+	t := Tool{Kind: kind, Namespace: namespace, Name: name, Description: description}
+	if given(schema) {
+		t.Schema, t.Digest = schema, SchemaDigest(schema)
+	}
+	return t
+}
+
+// plain is the text of a content that is a string or a list of parts.
+func plain(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	var b strings.Builder
+	for _, p := range objects(raw) {
+		b.WriteString(p.text("text"))
+		b.WriteString(p.text("refusal"))
+	}
+	return b.String()
+}
+
+// paragraphs joins what stands apart.
+func paragraphs(texts []string) string {
+	var said []string
+	for _, t := range texts {
+		if t != "" {
+			said = append(said, t)
+		}
+	}
+	return strings.Join(said, "\n\n")
+}
+
+// compact drops white space that decides nothing; what is no JSON stays.
+func compact(raw []byte) string {
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return string(raw)
+	}
+	return b.String()
+}
+
+// mostTokens bounds each count that a server tells, so that sums stay numbers.
+const mostTokens = 1_000_000_000
+
+// count is a number of tokens.
+func (o object) count(key string) int64 {
+	var f float64
+	if json.Unmarshal(o[key], &f) != nil {
+		return 0
+	}
+	return int64(min(max(f, 0), mostTokens))
+}
+
+// either is the first that is given.
+func either(a, b json.RawMessage) json.RawMessage {
+	if given(a) {
+		return a
+	}
+	return b
+}
+
+func clone(o object) object { return maps.Clone(o) }

@@ -1,0 +1,113 @@
+package wire
+
+import (
+	"bytes"
+	"crypto/subtle"
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// The places in which programs show a key.
+const (
+	bearer    = "Authorization"
+	anthropic = "X-Api-Key"
+	google    = "X-Goog-Api-Key"
+	inQuery   = "key"
+)
+
+// admit reports whether a request shows the dummy key and no other, or none where it may.
+func (p *Proxy) admit(r *http.Request, none bool) bool {
+	shown := 0
+	for _, name := range []string{bearer, anthropic, google} {
+		for _, value := range r.Header.Values(name) {
+			if name == bearer {
+				scheme, token, _ := strings.Cut(value, " ")
+				if !strings.EqualFold(scheme, "Bearer") {
+					return false
+				}
+				value = token
+			}
+			if !p.same(strings.TrimSpace(value)) {
+				return false
+			}
+			shown++
+		}
+	}
+	for _, value := range r.URL.Query()[inQuery] {
+		if !p.same(value) {
+			return false
+		}
+		shown++
+	}
+	return shown > 0 || none
+}
+
+func (p *Proxy) same(key string) bool {
+	return subtle.ConstantTimeCompare([]byte(key), []byte(p.opts.Dummy)) == 1
+}
+
+// authorise puts the real key where the dummy was; one in the address goes into a header,
+// since addresses are written into logs.
+func (p *Proxy) authorise(in *http.Request, out http.Header) {
+	for _, name := range []string{bearer, anthropic, google} {
+		had := in.Header.Get(name) != "" || name == google && in.URL.Query().Has(inQuery)
+		out.Del(name)
+		if !had || p.opts.Key == "" {
+			continue
+		}
+		if name == bearer {
+			out.Set(name, "Bearer "+p.opts.Key)
+		} else {
+			out.Set(name, p.opts.Key)
+		}
+	}
+}
+
+// withoutKey is a query as it was written but for the key.
+func withoutKey(raw string) string {
+	if !strings.Contains(raw, inQuery) {
+		return raw
+	}
+	var kept []string
+	for part := range strings.SplitSeq(raw, "&") {
+		name, _, _ := strings.Cut(part, "=")
+		if plain, err := url.QueryUnescape(name); err == nil && plain == inQuery {
+			continue
+		}
+		kept = append(kept, part)
+	}
+	return strings.Join(kept, "&")
+}
+
+// spellings are the forms in which a server may repeat a key: as it is, in JSON, in an
+// address, in base 64.
+func spellings(key string) (all [][]byte) {
+	if key == "" {
+		return nil
+	}
+	quoted := strings.Trim(string(encode(key)), `"`)
+	forms := []string{
+		key, quoted, strings.ReplaceAll(quoted, "/", `\/`), url.QueryEscape(key), url.PathEscape(key),
+		base64.StdEncoding.EncodeToString([]byte(key)),
+	}
+	seen := map[string]bool{}
+	for _, f := range forms {
+		if !seen[f] {
+			seen[f] = true
+			all = append(all, []byte(f))
+		}
+	}
+	return all
+}
+
+// clean puts the dummy in the place of the key, wherever a server repeats it.
+func (p *Proxy) clean(b []byte) []byte {
+	for _, s := range p.secret {
+		if bytes.Contains(b, s) {
+			b = bytes.ReplaceAll(b, s, []byte(p.opts.Dummy))
+		}
+	}
+	return b
+}

@@ -1,0 +1,334 @@
+package wire
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/agentbound/agentbound/model/transport"
+)
+
+// serveTurn passes a request for a turn on, and its answer back.
+func (x *exchange) serveTurn() {
+	body, ok := x.body()
+	if !ok {
+		return
+	}
+	plain, err := x.unpacked(body)
+	if err == nil {
+		x.read, err = parseObject(plain)
+	}
+	if err != nil {
+		x.fail(UnreadableRequest, 0, fmt.Sprintf("the request cannot be read: %v", err))
+		return
+	}
+	x.sent = body
+	x.asked = x.codec.request(x.read, x.at.name)
+	x.asked.Digest = digest(plain)
+	x.asked.Stream = x.asked.Stream || x.at.stream
+	if x.opts.Edit != nil {
+		x.edited()
+		return
+	}
+	res, ok := x.ask(body, true)
+	if !ok {
+		return
+	}
+	defer res.Body.Close()
+	from := bufio.NewReaderSize(res.Body, 32<<10)
+	if x.streamed(res, from) {
+		x.stream(res, from)
+		return
+	}
+	raw, err := x.all(from)
+	if err != nil {
+		x.cut(res, raw, err)
+		return
+	}
+	t, _, err := x.decode(raw)
+	x.report(t, err, res.StatusCode)
+	x.whole(res, raw)
+}
+
+// ask sends the request. A failure is passed on to the program, and there is no answer.
+func (x *exchange) ask(body []byte, asCame bool) (*http.Response, bool) {
+	res, err := x.send(body, asCame)
+	if err != nil {
+		kind, what := transportFault(x.ctx, x.opts.Upstream.Host, err)
+		if errors.Is(err, errCoded) {
+			kind, what = BadAnswer, err.Error()
+		}
+		x.fail(kind, 0, what)
+		return nil, false
+	}
+	if res.StatusCode >= 200 && res.StatusCode <= 299 {
+		return res, true
+	}
+	defer res.Body.Close()
+	raw, err := x.all(res.Body)
+	if err != nil {
+		x.cut(res, raw, err)
+		return nil, false
+	}
+	fault := transport.Status(res.StatusCode, transport.Said(raw, x.opts.Key))
+	x.fault(Fault{Kind: Server, Status: res.StatusCode, What: fault.What, Server: fault})
+	x.whole(res, raw)
+	return nil, false
+}
+
+// eventStream is how a stream begins, whatever its content type says.
+var eventStream = regexp.MustCompile(`^(?:\x{FEFF})?\s*(?:data|event|id|retry)?:`)
+
+func (x *exchange) streamed(res *http.Response, from *bufio.Reader) bool {
+	kind := res.Header.Get("Content-Type")
+	if strings.Contains(kind, "text/event-stream") {
+		return true
+	}
+	if !x.asked.Stream || strings.Contains(kind, "json") {
+		return false
+	}
+	begins, _ := from.Peek(6)
+	return eventStream.Match(begins)
+}
+
+var errLarge = errors.New("too large")
+
+// all reads an answer to its end; an error comes with what there was before it.
+func (x *exchange) all(from io.Reader) ([]byte, error) {
+	var b bytes.Buffer
+	piece := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(piece)
+		b.Write(piece[:n])
+		x.alive()
+		switch {
+		case int64(b.Len()) > x.opts.MaxAnswer:
+			return nil, errLarge
+		case errors.Is(err, io.EOF):
+			return b.Bytes(), nil
+		case err != nil:
+			return b.Bytes(), err
+		}
+	}
+}
+
+// broken is what an error in the middle of an answer was.
+func (x *exchange) broken(err error) (Kind, string) {
+	if errors.Is(err, errBroken) {
+		return Connection, err.Error()
+	}
+	if errors.Is(err, errLarge) {
+		return BadAnswer, fmt.Sprintf("the answer has more than %d bytes", x.opts.MaxAnswer)
+	}
+	kind, what := transportFault(x.ctx, x.opts.Upstream.Host, err)
+	if kind == Connection {
+		what = "the connection broke off in the middle of the answer"
+	}
+	return kind, what
+}
+
+// cut passes on an answer that broke off, as it did.
+func (x *exchange) cut(res *http.Response, raw []byte, err error) {
+	kind, what := x.broken(err)
+	if kind != Connection {
+		x.fail(kind, 0, what)
+		return
+	}
+	x.fault(Fault{Kind: kind, What: what})
+	x.headers(res)
+	if raw == nil {
+		x.w.Header().Del("Content-Length")
+	}
+	x.w.WriteHeader(res.StatusCode)
+	_ = x.write(raw)
+	panic(http.ErrAbortHandler)
+}
+
+// whole passes an answer on.
+func (x *exchange) whole(res *http.Response, raw []byte) {
+	raw = x.clean(raw)
+	x.headers(res)
+	if x.in.Method != http.MethodHead && res.StatusCode != http.StatusNoContent && res.StatusCode != http.StatusNotModified {
+		x.w.Header().Set("Content-Length", fmt.Sprint(len(raw)))
+	}
+	x.w.WriteHeader(res.StatusCode)
+	if len(raw) > 0 {
+		_ = x.write(raw)
+	}
+}
+
+// decode reads an answer that came whole.
+func (x *exchange) decode(raw []byte) (Turn, object, error) {
+	var whole object
+	var err error
+	if trimmed := bytes.TrimSpace(raw); x.at.stream && bytes.HasPrefix(trimmed, []byte("[")) {
+		whole, err = geminiList(trimmed)
+	} else if whole, err = parseObject(raw); err != nil {
+		err = malformed("%w", err)
+	}
+	if err != nil {
+		return Turn{}, nil, err
+	}
+	t, err := x.turn(whole)
+	return t, whole, err
+}
+
+// turn is a whole answer's.
+func (x *exchange) turn(whole object) (Turn, error) {
+	t := Turn{N: x.n, Protocol: x.at.protocol, Request: x.asked, Took: time.Since(x.began)}
+	err := x.codec.decode(whole, &t)
+	return t, err
+}
+
+// report hands a turn over, or says why there is none.
+func (x *exchange) report(t Turn, err error, status int) {
+	if failed, ok := errors.AsType[*inside](err); ok {
+		fault := transport.Inside(failed.raw, x.opts.Key)
+		x.fault(Fault{Kind: Server, Status: status, What: fault.What, Server: fault})
+		return
+	}
+	switch {
+	case errors.Is(err, errBroken):
+		x.fault(Fault{Kind: Connection, Status: status, What: err.Error()})
+	case err != nil:
+		x.fault(Fault{Kind: BadAnswer, Status: status, What: err.Error()})
+	case x.opts.OnTurn != nil:
+		x.opts.OnTurn(t)
+	}
+}
+
+// relay is a stream on its way. What would let the program know of a call, or of the end,
+// is held until the turn is handed over.
+type relay struct {
+	*exchange
+	status  int
+	frames  framer
+	stream  assembler
+	out     []byte // for the program, by the next write
+	held    []byte
+	holding bool
+	settled bool // handed over, or failed
+	size    int64
+}
+
+func (x *exchange) stream(res *http.Response, from io.Reader) {
+	x.headers(res)
+	x.w.Header().Del("Content-Length")
+	x.w.WriteHeader(res.StatusCode)
+	r := &relay{exchange: x, status: res.StatusCode, stream: x.codec.assemble()}
+	err := x.write(nil)
+	piece := make([]byte, 32<<10)
+	for err == nil {
+		var n int
+		n, err = from.Read(piece)
+		x.alive()
+		r.take(piece[:n])
+		if r.size > x.opts.MaxAnswer {
+			err = errLarge
+		}
+		if len(r.out) > 0 {
+			if failed := x.write(r.out); failed != nil && err == nil {
+				err = failed
+				x.stop(nil)
+			}
+			r.out = r.out[:0]
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		r.end()
+		return
+	}
+	kind, what := x.broken(err)
+	if !r.settled || kind != Gone && kind != Connection {
+		x.fault(Fault{Kind: kind, What: what})
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// take takes what came.
+func (r *relay) take(piece []byte) {
+	r.size += int64(len(piece))
+	r.frames.feed(piece)
+	for {
+		frame, ok := r.frames.next()
+		if !ok {
+			return
+		}
+		r.frame(frame)
+	}
+}
+
+func (r *relay) frame(frame []byte) {
+	if r.settled {
+		r.out = append(r.out, frame...)
+		return
+	}
+	at := going
+	if name, data, ok := parse(frame); ok {
+		var err error
+		if at, err = r.stream.event(name, data); err != nil {
+			r.settle(Turn{}, err)
+		}
+	}
+	if r.holding = r.holding || at >= acting; !r.holding {
+		r.out = append(r.out, frame...)
+		return
+	}
+	r.held = append(r.held, frame...)
+	if at == ended {
+		r.hand()
+	}
+	if r.settled {
+		r.out = append(r.out, r.held...)
+		r.held = nil
+	}
+}
+
+// hand hands the turn over.
+func (r *relay) hand() {
+	whole, err := r.stream.whole()
+	var t Turn
+	if err == nil {
+		t, err = r.turn(whole)
+		t.Streamed = true
+	}
+	r.settle(t, err)
+}
+
+func (r *relay) settle(t Turn, err error) {
+	r.settled = true
+	r.report(t, err, r.status)
+}
+
+// end is the end of a stream in good order. What is held of a turn that is not complete
+// is not passed on: to the program the stream broke off before it.
+func (r *relay) end() {
+	rest := r.frames.rest()
+	if name, data, ok := parse(rest); ok && !r.settled {
+		at, err := r.stream.event(name, data)
+		if errors.As(err, new(*inside)) { // any other error is an event that was cut
+			r.settle(Turn{}, err)
+		}
+		r.holding = r.holding || at >= acting
+	}
+	if !r.settled {
+		whole, err := r.stream.whole()
+		var t Turn
+		if err == nil {
+			t, err = r.turn(whole)
+			t.Streamed = true
+		}
+		if r.settle(t, err); errors.Is(err, errBroken) && r.holding {
+			return
+		}
+	}
+	if out := append(r.held, rest...); len(out) > 0 {
+		_ = r.write(out)
+	}
+}
