@@ -114,4 +114,3 @@ func TestKeyStaysOut(t *testing.T) {
 		}
 	}
 }
-

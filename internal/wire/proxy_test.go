@@ -271,4 +271,3 @@ func TestBrokenOff(t *testing.T) {
 		}
 	}
 }
-

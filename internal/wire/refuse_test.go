@@ -83,4 +83,3 @@ func TestAsides(t *testing.T) {
 		}
 	}
 }
-
