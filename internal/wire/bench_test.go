@@ -20,7 +20,7 @@ import (
 func BenchmarkProxy(b *testing.B) {
 	var tools, events []string
 	for i := range 50 {
-		tools = append(tools, fmt.Sprintf(`{"type":"function","function":{"name":"tool_%d","description":"%s","parameters":{"type":"object","properties":{"id":{"type":"string"}}}}}`, i, strings.Repeat("What it does. ", 45)))
+		tools = append(tools, fmt.Sprintf(`{"type":"function","function":{"name":"tool_%d","description":%q,"parameters":{"type":"object","properties":{"id":{"type":"string"}}}}}`, i, strings.Repeat("What it does. ", 45)))
 	}
 	body := `{"model":"m","stream":%v,"messages":[{"role":"user","content":"hi"}],"tools":[` + strings.Join(tools, ",") + `]}`
 	for i := range 400 {
@@ -44,7 +44,13 @@ func BenchmarkProxy(b *testing.B) {
 	}))
 	defer up.Close()
 	target, _ := url.Parse(up.URL)
-	bare := httptest.NewServer(&httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }})
+	bare := httptest.NewServer(&httputil.ReverseProxy{Transport: http.DefaultTransport.(*http.Transport).Clone(), FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
+		// A server that answers before the standard library has seen the body's end makes
+		// it close the connection: the body is read first, as the proxy does.
+		sent, _ := io.ReadAll(r.In.Body)
+		r.Out.Body = io.NopCloser(strings.NewReader(string(sent)))
+		r.SetURL(target)
+	}})
 	defer bare.Close()
 	keeps := func(context.Context, wire.Turn) (wire.Edit, error) { return wire.Edit{}, nil }
 	turns := func(wire.Turn) {}

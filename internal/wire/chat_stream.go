@@ -39,6 +39,18 @@ func (s *chatStream) event(name string, data []byte) (mark, error) {
 		s.done = true
 		return ended, nil
 	}
+	var piece chatPiece // most events are
+	if name == "" && json.Unmarshal(data, &piece) == nil && len(s.base) > 0 && piece.alone() {
+		for k, v := range piece.Choices[0].Delta {
+			if k != "role" && v != "" {
+				s.text(k).WriteString(v)
+			}
+		}
+		if s.finish {
+			return acting, nil
+		}
+		return going, nil
+	}
 	c, err := parseObject(data)
 	if err != nil {
 		return going, malformed("an event of its stream: %w", err)
@@ -70,6 +82,37 @@ func (s *chatStream) event(name string, data []byte) (mark, error) {
 	return at, nil
 }
 
+// chatPiece is a chunk that adds to texts and to nothing else.
+type chatPiece struct {
+	Error   json.RawMessage `json:"error"`
+	Usage   json.RawMessage `json:"usage"`
+	Choices []struct {
+		Index    int               `json:"index"`
+		Delta    map[string]string `json:"delta"`
+		Finish   string            `json:"finish_reason"`
+		Native   string            `json:"native_finish_reason"`
+		Error    json.RawMessage   `json:"error"`
+		Usage    json.RawMessage   `json:"usage"`
+		Logprobs json.RawMessage   `json:"logprobs"`
+	} `json:"choices"`
+}
+
+func (p chatPiece) alone() bool {
+	if given(p.Error) || given(p.Usage) || len(p.Choices) != 1 {
+		return false
+	}
+	c := p.Choices[0]
+	return c.Index == 0 && c.Finish == "" && c.Native == "" && len(c.Delta) > 0 && !given(c.Error) && !given(c.Usage) && !given(c.Logprobs)
+}
+
+// text is a field that comes in pieces.
+func (s *chatStream) text(field string) *strings.Builder {
+	if s.texts[field] == nil {
+		s.texts[field] = &strings.Builder{}
+	}
+	return s.texts[field]
+}
+
 // add adds a piece of the choice, and reports whether from it on a program knows a call
 // or the end.
 func (s *chatStream) add(choice object) (acts bool) {
@@ -90,10 +133,7 @@ func (s *chatStream) add(choice object) (acts bool) {
 			f, _ := parseObject(v)
 			acts = s.call([]object{{"index": []byte("-1"), "function": encode(f)}}) || acts
 		case json.Unmarshal(v, &text) == nil:
-			if s.texts[k] == nil {
-				s.texts[k] = &strings.Builder{}
-			}
-			s.texts[k].WriteString(text)
+			s.text(k).WriteString(text)
 		case json.Unmarshal(v, &list) == nil:
 			s.list(k, list)
 		default:

@@ -95,13 +95,15 @@ func (x *exchange) again(extra []Message) ([]byte, error) {
 // draft asks for an answer and reads it to its end. Where there is none to edit, the
 // program has been answered.
 func (x *exchange) draft(body []byte, asCame bool) (d draft, ok bool) {
-	if d.res, ok = x.ask(body, asCame); !ok {
+	res, ok := x.ask(body, asCame)
+	if !ok {
 		return d, false
 	}
-	defer d.res.Body.Close()
+	defer res.Body.Close()
+	d.res = res
 	var err error
-	if d.raw, err = x.all(d.res.Body); err != nil {
-		x.cut(d.res, nil, err)
+	if d.raw, err = x.all(res.Body); err != nil {
+		x.cut(res, nil, err)
 		return d, false
 	}
 	var failure []byte // the event that is one

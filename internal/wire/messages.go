@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/agentbound/agentbound/model"
@@ -209,6 +208,10 @@ type messagesBlock struct {
 func (messages) assemble() assembler { return &messagesStream{} }
 
 func (s *messagesStream) event(name string, data []byte) (mark, error) {
+	var piece messagesPiece // most events are
+	if json.Unmarshal(data, &piece) == nil && piece.Type == "content_block_delta" && s.message != nil {
+		return going, s.piece(piece)
+	}
 	e, err := parseObject(data)
 	if err != nil {
 		return going, malformed("an event of its stream: %w", err)
@@ -226,14 +229,14 @@ func (s *messagesStream) event(name string, data []byte) (mark, error) {
 		}
 	case "content_block_start":
 		s.blocks = append(s.blocks, &messagesBlock{index: e.count("index"), start: e.object("content_block"), texts: map[string]*strings.Builder{}})
-	case "content_block_delta", "content_block_stop":
-		at := slices.IndexFunc(s.blocks, func(b *messagesBlock) bool { return b.index == e.count("index") })
-		if at < 0 {
+	case "content_block_delta":
+		return going, malformed("a piece of a block is none")
+	case "content_block_stop":
+		b := s.block(e.count("index"))
+		if b == nil {
 			return going, malformed("the events of its stream are out of order")
 		}
-		if kind == "content_block_delta" {
-			s.blocks[at].add(e.object("delta"))
-		} else if s.blocks[at].start.text("type") == "tool_use" {
+		if b.start.text("type") == "tool_use" {
 			return acting, nil
 		}
 	case "message_delta":
@@ -258,7 +261,30 @@ func (s *messagesStream) event(name string, data []byte) (mark, error) {
 	return going, nil
 }
 
-// deltas are the fields that each kind of delta is a piece of.
+func (s *messagesStream) block(index int64) *messagesBlock {
+	for i := len(s.blocks) - 1; i >= 0; i-- {
+		if s.blocks[i].index == index {
+			return s.blocks[i]
+		}
+	}
+	return nil
+}
+
+// messagesPiece is a piece of a block.
+type messagesPiece struct {
+	Type  string `json:"type"`
+	Index int64  `json:"index"`
+	Delta struct {
+		Type      string          `json:"type"`
+		Text      string          `json:"text"`
+		Thinking  string          `json:"thinking"`
+		Signature string          `json:"signature"`
+		Partial   string          `json:"partial_json"`
+		Citation  json.RawMessage `json:"citation"`
+	} `json:"delta"`
+}
+
+// messagesDeltas are the kinds of pieces, the field that a piece has, and the block's.
 var messagesDeltas = []struct{ kind, from, field string }{
 	{"text_delta", "text", "text"},
 	{"thinking_delta", "thinking", "thinking"},
@@ -266,19 +292,32 @@ var messagesDeltas = []struct{ kind, from, field string }{
 	{"input_json_delta", "partial_json", "input"},
 }
 
-func (b *messagesBlock) add(d object) {
-	kind := d.text("type")
-	for _, known := range messagesDeltas {
-		if known.kind == kind {
-			if b.texts[known.field] == nil {
-				b.texts[known.field] = &strings.Builder{}
-			}
-			b.texts[known.field].WriteString(d.text(known.from))
+func (s *messagesStream) piece(p messagesPiece) error {
+	b := s.block(p.Index)
+	if b == nil {
+		return malformed("the events of its stream are out of order")
+	}
+	add := func(field, text string) {
+		if b.texts[field] == nil {
+			b.texts[field] = &strings.Builder{}
+		}
+		b.texts[field].WriteString(text)
+	}
+	switch d := p.Delta; d.Type {
+	case "text_delta":
+		add("text", d.Text)
+	case "thinking_delta":
+		add("thinking", d.Thinking)
+	case "signature_delta":
+		add("signature", d.Signature)
+	case "input_json_delta":
+		add("input", d.Partial)
+	case "citations_delta":
+		if given(d.Citation) {
+			b.cites = append(b.cites, d.Citation)
 		}
 	}
-	if kind == "citations_delta" {
-		b.cites = append(b.cites, d["citation"])
-	}
+	return nil
 }
 
 func (b *messagesBlock) whole() object {

@@ -193,7 +193,7 @@ func (x *exchange) fail(k Kind, status int, what string) {
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Length", fmt.Sprint(len(body)))
 	x.w.WriteHeader(status)
-	_, _ = x.w.Write(body)
+	_, _ = io.Copy(x.w, bytes.NewReader(body))
 }
 
 // body reads the request's body, as it came.

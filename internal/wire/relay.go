@@ -328,7 +328,7 @@ func (r *relay) end() {
 			return
 		}
 	}
-	if out := append(r.held, rest...); len(out) > 0 {
-		_ = r.write(out)
+	if r.held = append(r.held, rest...); len(r.held) > 0 {
+		_ = r.write(r.held)
 	}
 }

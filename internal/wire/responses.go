@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -245,8 +246,16 @@ type responsesStream struct {
 
 func (responses) assemble() assembler { return &responsesStream{done: map[int]object{}} }
 
+var responsesPiece = regexp.MustCompile(`^response\.[a-z_.]+\.delta$`)
+
 func (s *responsesStream) event(name string, data []byte) (mark, error) {
 	if string(bytes.TrimSpace(data)) == "[DONE]" {
+		return going, nil
+	}
+	var head struct { // most events are pieces: the items and the response come whole in the end
+		Type string `json:"type"`
+	}
+	if json.Unmarshal(data, &head) == nil && responsesPiece.MatchString(head.Type) {
 		return going, nil
 	}
 	e, err := parseObject(data)

@@ -10,7 +10,7 @@ import (
 // Auxiliary is what programs ask of a server beside turns.
 type Auxiliary string
 
-// What there is. docs/harnesses.md says which program asks for which.
+// What there is. docs/wire.md says which program asks for which.
 const (
 	ListModels  Auxiliary = "models"       // GET …/models
 	GetModel    Auxiliary = "model"        // GET …/models/NAME
