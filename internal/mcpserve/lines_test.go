@@ -194,11 +194,13 @@ func FuzzLines(f *testing.F) {
 		defer cancel()
 		go func() { done <- s.ServeLines(ctx, io.NopCloser(bytes.NewReader(input)), &out) }()
 		select {
-		case _ = <-done:
+		case err := <-done:
+			t.Log(err)
 		case <-time.After(2 * time.Second): // a subscription may wait for more than the input
 			cancel()
 			select {
-			case _ = <-done:
+			case err := <-done:
+				t.Log(err)
 			case <-time.After(10 * time.Second):
 				t.Fatal("it does not end")
 			}
