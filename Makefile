@@ -1,7 +1,7 @@
 # make demo and make test need Go 1.26 or later and nothing else.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build suites examples harnesses test test-race lint fmt bench fuzz cover vuln clean go-version tiny-model
+.PHONY: help demo build suites examples harnesses test test-race lint fmt bench fuzz cover vuln clean go-version tiny-model frameworks
 
 FUZZTIME ?= 10s
 TOOLBIN  ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/agentbound/tools-$(shell cksum <tools/go.sum | cut -d' ' -f1)
@@ -41,6 +41,13 @@ comma := ,
 harnesses: build ## install the agent programs (1.6 GB, minutes; HARNESSES="codex": 0.4 GB) and play them against a scripted model
 	bin/agentbound harness install $(HARNESSES)
 	AGENTBOUND_TEST_HARNESSES=$(subst $() $(),$(comma),$(HARNESSES)) go test -v -timeout 2h -run 'RealPrograms|RunsAgentPrograms' ./harness/subject ./cmd/agentbound
+
+FRAMEWORKS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/agentbound/frameworks
+
+frameworks: go-version ## outside frameworks join through MCP, and the official tools check our server; fetches them (docs/frameworks.txt)
+	scripts/frameworks.sh $(FRAMEWORKS) >docs/frameworks.txt.new || { cat docs/frameworks.txt.new; rm docs/frameworks.txt.new; exit 1; }
+	mv docs/frameworks.txt.new docs/frameworks.txt
+	cat docs/frameworks.txt
 
 test-race: go-version ## tests of the concurrent packages under the race detector, without the longest (needs a C compiler)
 	@packages=$$(grep -rlE '^[[:space:]]+go [a-zA-Z]|"(golang.org/x/)?sync[/"]' --include '*.go' --exclude-dir tools . | sed "s,/[^/]*$$,," | sort -u); \

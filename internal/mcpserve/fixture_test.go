@@ -69,7 +69,7 @@ type peer struct {
 	done chan error
 }
 
-func overLines(t testing.TB, ctx context.Context, s *mcpserve.Server) *peer {
+func overLines(ctx context.Context, t testing.TB, s *mcpserve.Server) *peer {
 	t.Helper()
 	in, to := io.Pipe()
 	from, out := io.Pipe()
@@ -137,7 +137,7 @@ func connect(t testing.TB, s *mcpserve.Server, transport string) *mcp.ClientSess
 		ours, out := io.Pipe()
 		done := make(chan error, 1)
 		go func() { done <- s.ServeLines(context.Background(), in, out) }()
-		t.Cleanup(func() { <-done })
+		t.Cleanup(func() { t.Log(transport, <-done) })
 		to = &mcp.IOTransport{Reader: ours, Writer: theirs}
 	}
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "tester", Version: "7"}, nil).Connect(t.Context(), to, nil)

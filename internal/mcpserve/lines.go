@@ -41,7 +41,7 @@ func (s *Server) ServeLines(ctx context.Context, r io.ReadCloser, w io.Writer) e
 		s.drain()
 		kill()
 		_ = session.Close()
-		<-ended // that it was closed is no error
+		s.o.Log.Debug("the client was left", "error", <-ended) // that it was closed is no error
 	}
 	_ = l.Close() // once more does no harm
 	l.left()

@@ -20,7 +20,7 @@ import (
 // TestMalformedLines: each is answered, and the conversation goes on.
 func TestMalformedLines(t *testing.T) {
 	s := server(t, echoes, mcpserve.Options{MaxMessage: 1000})
-	p := overLines(t, t.Context(), s)
+	p := overLines(t.Context(), t, s)
 	p.greet(t)
 	for _, test := range []struct{ line, want string }{
 		{`{`, `"id":null,"error":{"code":-32700`},
@@ -65,7 +65,7 @@ func TestMalformedLines(t *testing.T) {
 // TestBeforeTheGreeting nothing is carried out.
 func TestBeforeTheGreeting(t *testing.T) {
 	s := server(t, echoes, mcpserve.Options{})
-	p := overLines(t, t.Context(), s)
+	p := overLines(t.Context(), t, s)
 	p.send(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"look"}}`)
 	if got := p.next(t); !strings.Contains(got, `"error"`) || len(s.Log()) > 0 {
 		t.Errorf("%s; log %+v", got, s.Log())
@@ -78,7 +78,7 @@ func TestBeforeTheGreeting(t *testing.T) {
 func TestTheOrderOfTheInput(t *testing.T) {
 	for range 5 {
 		s := server(t, echoes, mcpserve.Options{})
-		p := overLines(t, t.Context(), s)
+		p := overLines(t.Context(), t, s)
 		p.greet(t)
 		var want []string
 		answered := make(chan []string)
@@ -127,7 +127,7 @@ func TestCancelled(t *testing.T) {
 		}
 		return agentbound.Value(`1`), true, ctx.Err()
 	}, mcpserve.Options{})
-	p := overLines(t, t.Context(), s)
+	p := overLines(t.Context(), t, s)
 	p.greet(t)
 	p.send(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"write"}}`)
 	<-begun
@@ -161,7 +161,7 @@ func TestStopped(t *testing.T) {
 		return nil, false, ctx.Err()
 	}, mcpserve.Options{Grace: 50 * time.Millisecond})
 	ctx, cancel := context.WithCancel(t.Context())
-	p := overLines(t, ctx, s)
+	p := overLines(ctx, t, s)
 	p.greet(t)
 	p.send(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"write"}}`)
 	<-begun
@@ -194,11 +194,13 @@ func FuzzLines(f *testing.F) {
 		defer cancel()
 		go func() { done <- s.ServeLines(ctx, io.NopCloser(bytes.NewReader(input)), &out) }()
 		select {
-		case <-done:
+		case err := <-done:
+			t.Log(err)
 		case <-time.After(2 * time.Second): // a subscription may wait for more than the input
 			cancel()
 			select {
-			case <-done:
+			case err := <-done:
+				t.Log(err)
 			case <-time.After(10 * time.Second):
 				t.Fatal("it does not end")
 			}

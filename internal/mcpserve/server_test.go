@@ -78,7 +78,7 @@ func TestClient(t *testing.T) {
 
 // TestSchemasAsTheyStand: byte for byte, on the wire.
 func TestSchemasAsTheyStand(t *testing.T) {
-	p := overLines(t, t.Context(), server(t, echoes, mcpserve.Options{}))
+	p := overLines(t.Context(), t, server(t, echoes, mcpserve.Options{}))
 	p.greet(t)
 	p.send(t, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 	got := p.next(t)
@@ -93,7 +93,7 @@ func TestSchemasAsTheyStand(t *testing.T) {
 // TestNothingElse: without prompts and resources none are offered, so that a harness adds
 // no tools to read them.
 func TestNothingElse(t *testing.T) {
-	p := overLines(t, t.Context(), server(t, echoes, mcpserve.Options{}))
+	p := overLines(t.Context(), t, server(t, echoes, mcpserve.Options{}))
 	p.send(t, hello)
 	if got := p.next(t); !strings.Contains(got, `"capabilities":{"tools":{}}`) || strings.Contains(got, "instructions") {
 		t.Errorf("greeting: %s", got)
