@@ -335,18 +335,22 @@ func TestOrphaned(t *testing.T) {
 		t.Run(string(level), func(t *testing.T) {
 			s := box(t, level, "")
 			c := exec.Command(s.Args[0])
-			c.Env = append(confine.Environ("HOSTILE=dies", "LEVEL="+string(level), "HOME="+s.Home), "TMPDIR="+os.TempDir())
+			c.Env = append(confine.Environ("HOSTILE=dies", "LEVEL="+string(level), "HOME="+s.Home), "TMPDIR="+filepath.Dir(s.Home))
 			out, err := c.Output()
 			if err == nil || !strings.Contains(string(out), "started <nil>") {
 				t.Fatalf("%v %s", err, out)
 			}
 			for range 1000 {
-				if len(running(t, s.Args[0])) == 0 {
+				folders, err := filepath.Glob(filepath.Join(filepath.Dir(s.Home), "confine-*"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(running(t, s.Args[0]))+len(folders) == 0 {
 					return
 				}
 				time.Sleep(10 * time.Millisecond)
 			}
-			t.Errorf("processes %v live on", running(t, s.Args[0]))
+			t.Errorf("processes %v live on, or folders are left", running(t, s.Args[0]))
 		})
 	}
 }

@@ -281,6 +281,9 @@ func (w *warden) watch() answer {
 		}
 	}
 	a := answer{Report: &r}
+	if w.s.Level != LevelFull {
+		removeAll(w.s.Temp) // here, since who made it may have been killed
+	}
 	if w.home != nil {
 		if err := w.keep(); err != nil {
 			a.Err = err.Error()
