@@ -192,7 +192,7 @@ func TempDir() (dir, home string, err error) {
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return "", "", err
 	}
-	if err := os.Chmod(dir, 0o711); err != nil { //nolint:gosec // another user id has to pass
+	if err := os.Chmod(dir, 0o711); err != nil { // another user id has to pass
 		return "", "", err
 	}
 	home = filepath.Join(dir, "home")
@@ -208,7 +208,7 @@ func (s Spec) check() error {
 	}
 	clean := func(what, path string) error {
 		if !filepath.IsAbs(path) || filepath.Clean(path) != path || filepath.Dir(path) == path {
-			return fmt.Errorf("%s %q: give an absolute path below the root, without . and ..", what, path)
+			return fmt.Errorf("%s %q: give an absolute path below the root and without dots for folders", what, path)
 		}
 		if _, err := os.Stat(path); err != nil {
 			return fmt.Errorf("%s: %w", what, err)

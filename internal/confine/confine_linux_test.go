@@ -47,7 +47,7 @@ func box(t testing.TB, level confine.Level, name string, env ...string) confine.
 		Program: confine.Program{Args: []string{self, "-test.run=^$"}, Env: confine.Environ(append(env, "HOSTILE="+name)...)},
 		// So that a failure of the confinement does not hurt the machine; the hostile
 		// programs bound themselves, too.
-		Limits: confine.Limits{Wall: 20 * time.Second, CPU: 15 * time.Second, Memory: 512 << 20, Disk: 64 << 20, Processes: 100, Output: 1 << 20},
+		Limits: confine.Limits{Wall: 40 * time.Second, CPU: 15 * time.Second, Memory: 512 << 20, Disk: 64 << 20, Processes: 100, Output: 1 << 20},
 	}
 }
 
@@ -57,7 +57,7 @@ func home(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return home
 }
 
@@ -68,7 +68,7 @@ func executable(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -209,7 +209,7 @@ func TestUnprivileged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -219,14 +219,17 @@ func TestUnprivileged(t *testing.T) {
 	}
 	self := executable(t)
 	c := exec.Command(setpriv, "--reuid=54321", "--regid=54321", "--clear-groups", self, "-test.v", "-test.timeout=4m", "-test.run=^Test")
-	c.Dir, c.Env = dir, append(confine.Environ("TMPDIR="+dir, "HOME="+dir), "CI="+os.Getenv("CI"))
+	c.Dir, c.Env = dir, confine.Environ("TMPDIR="+dir, "HOME="+dir) // no CI: what users who are not root may do differs
 	out, err := c.CombinedOutput()
 	if err != nil {
 		t.Errorf("%v", err)
 	}
 	t.Logf("%s", out)
-	if strings.Contains(string(out), "full: true") && strings.Contains(string(out), "--- SKIP: TestHostile/full") {
-		t.Error("a hostile program was not run")
+	switch {
+	case !strings.Contains(string(out), "full: true"):
+		t.Skip("users who are not root get no level full here; the log above says why")
+	case !strings.Contains(string(out), "--- PASS: TestHostile/full/reads"):
+		t.Error("the hostile programs were not run")
 	}
 }
 
@@ -242,7 +245,7 @@ func TestCgroup(t *testing.T) {
 	if err := os.Mkdir(parent, 0o755); err != nil {
 		t.Skip(err)
 	}
-	defer os.Remove(parent)
+	t.Cleanup(func() { _ = os.Remove(parent) })
 	for _, dir := range []string{root, parent} {
 		if err := os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("+memory +pids"), 0); err != nil {
 			t.Skipf("the memory and pids controllers are not to be had in version 2: %v", err)

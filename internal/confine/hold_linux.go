@@ -178,17 +178,25 @@ func (k *keeper) give() error {
 		}
 	}
 	for _, dir := range []string{k.spec.Home, k.temp} {
-		err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-			if err != nil {
-				return err
-			}
-			return os.Lchown(path, k.id.uid, k.id.gid)
-		})
-		if err != nil {
+		if err := giveTree(dir, k.id.uid, k.id.gid); err != nil {
 			return fmt.Errorf("the home is not given to the program's user: %w", err)
 		}
 	}
 	return nil
+}
+
+func giveTree(dir string, uid, gid int) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return fs.WalkDir(root.FS(), ".", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return root.Lchown(path, uid, gid)
+	})
 }
 
 func (k *keeper) wait() (report, error) {
@@ -309,7 +317,7 @@ func probe(level Level) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer removeAll(dir)
 	ctx, cancel := context.WithTimeout(context.Background(), making)
 	defer cancel()
 	p, err := command(ctx, Spec{Home: home, Program: Program{Args: []string{"probe"}}}, level)

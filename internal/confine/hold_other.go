@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"sync"
-	"time"
 )
 
 // Init does nothing on this system.
@@ -28,7 +27,6 @@ func probe(level Level) error {
 type group struct {
 	theirs [3]*os.File
 	temp   string
-	grace  time.Duration
 	cmd    *exec.Cmd
 	mu     sync.Mutex
 	over   bool

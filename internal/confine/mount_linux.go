@@ -41,7 +41,7 @@ func (s start) mount(home *os.Root) error {
 	}
 	defer func() {
 		for _, b := range binds {
-			unix.Close(b.fd) //nolint:errcheck // a mount, not a file
+			unix.Close(b.fd)
 		}
 	}()
 	const base = "/usr" // any folder will do: what it holds is held by now
@@ -148,7 +148,7 @@ func take(path string, attributes uint64) (bind, error) {
 	}
 	err = unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: attributes})
 	if err != nil {
-		unix.Close(fd) //nolint:errcheck // a mount, not a file
+		unix.Close(fd)
 		return bind{}, fmt.Errorf("%s: mount_setattr, which Linux has from 5.12 on: %w", path, err)
 	}
 	return bind{fd: fd, path: path, dir: info.IsDir()}, nil
@@ -195,7 +195,7 @@ func (s start) scratch(home *os.Root) error {
 			if err := s.furnishHome(home, at); err != nil {
 				return err
 			}
-		} else if err := os.Chmod(at, 0o777|os.ModeSticky); err != nil { //nolint:gosec // what /tmp is like
+		} else if err := os.Chmod(at, 0o777|os.ModeSticky); err != nil {
 			return err
 		}
 		fd, err := unix.OpenTree(unix.AT_FDCWD, at, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
@@ -206,7 +206,7 @@ func (s start) scratch(home *os.Root) error {
 	}
 	for _, b := range binds { // the home last: it may lie below /tmp
 		err := b.attach()
-		unix.Close(b.fd) //nolint:errcheck // a mount, not a file
+		unix.Close(b.fd)
 		if err != nil {
 			return fmt.Errorf("%s: %w", b.path, err)
 		}

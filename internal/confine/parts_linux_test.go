@@ -201,7 +201,7 @@ func interpret(p []unix.SockFilter, arch, nr, arg uint32) uint32 {
 	var a uint32
 	for i := 0; ; i++ {
 		f := p[i]
-		yes := false
+		var yes bool
 		switch f.Code {
 		case unix.BPF_LD | unix.BPF_W | unix.BPF_ABS:
 			a = map[uint32]uint32{offsetNumber: nr, offsetArchitecture: arch, offsetArgument0: arg}[f.K]

@@ -24,7 +24,7 @@ type Process struct {
 
 	spec    Spec
 	limits  Limits
-	ctx     context.Context //nolint:containedctx // as in exec.Cmd: it bounds the process
+	ctx     context.Context // as in exec.Cmd: it bounds the process
 	hold    holder
 	pipes   pipes
 	began   time.Time
@@ -102,7 +102,7 @@ func (p *Process) Start() error {
 	if p.started {
 		return errors.New("the program of a confinement is started once")
 	}
-	if err := p.Program.check(); err != nil {
+	if err := p.check(); err != nil {
 		return err
 	}
 	if err := p.ctx.Err(); err != nil {

@@ -11,7 +11,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -56,7 +55,6 @@ type warden struct {
 	gone    chan struct{} // closed when no descendant is left
 	cause   Cause
 	peak    int64
-	cpu     atomic.Int64
 }
 
 // exited is how the program itself ended.
@@ -137,7 +135,7 @@ func prepare(s setup) (answer, []*os.File) {
 	defer closeAll(listeners)
 	var files []*os.File
 	for _, l := range listeners {
-		f, err := l.(*net.TCPListener).File() //nolint:errcheck,forcetypeassert // listen makes no other
+		f, err := l.(*net.TCPListener).File() // listen makes no other
 		if err != nil {
 			return answer{Err: err.Error()}, files
 		}
@@ -152,7 +150,7 @@ func loopback() error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd) //nolint:errcheck // nothing was written
+	defer unix.Close(fd)
 	r, err := unix.NewIfreq("lo")
 	if err != nil {
 		return err
@@ -210,6 +208,7 @@ func (w *warden) spawn() error {
 	for _, f := range append(w.stdio[:], told, fails) {
 		fds = append(fds, f.Fd())
 	}
+	//nolint:gosec // it is this executable
 	w.program, err = syscall.ForkExec("/proc/self/exe", []string{stageName}, &syscall.ProcAttr{
 		Dir: "/", Env: []string{"GOMAXPROCS=1"}, Files: fds, Sys: &syscall.SysProcAttr{Setsid: true}})
 	if err != nil {
@@ -282,6 +281,9 @@ func (w *warden) watch() answer {
 		}
 	}
 	a := answer{Report: &r}
+	if w.s.Level != LevelFull {
+		removeAll(w.s.Temp) // here, since who made it may have been killed
+	}
 	if w.home != nil {
 		if err := w.keep(); err != nil {
 			a.Err = err.Error()
