@@ -24,7 +24,10 @@ func TestToolsKeepToTheirText(t *testing.T) {
 			if testing.Short() && i%10 > 0 {
 				continue
 			}
-			keepsTo(t, cache, &s.Families[i])
+			t.Run(string(s.Families[i].ID), func(t *testing.T) {
+				t.Parallel()
+				keepsTo(t, cache, &s.Families[i])
+			})
 		}
 	}
 }
