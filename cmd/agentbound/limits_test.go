@@ -309,7 +309,7 @@ func TestAgentsCheck(t *testing.T) {
 		"no model":     {"compat:another@" + p.URL, exitMissed, "does not serve this model"},
 		"no protocol":  {"compat:test-model@" + strings.TrimSuffix(p.URL, "/v1"), exitMissed, "check the base URL"},
 		"failing":      {"compat:test-model@" + down.URL, exitMissed, "the server failed"},
-		"not a model":  {"reference:comply", exitMissed, "only models can be asked"},
+		"not a model":  {"reference:comply", exitMissed, "only models and agent programs can be checked"},
 		"nobody there": {"compat:test-model@http://127.0.0.1:1/v1", exitMissed, "connection refused"},
 	} {
 		code, out, errs := inside(t, "agents", "--check", test.spec)
