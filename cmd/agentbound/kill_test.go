@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"os/exec"
@@ -59,6 +60,8 @@ func table(t *testing.T, db string, args []string) string {
 func killAfter(t *testing.T, path string, args []string, after int, more ...string) {
 	t.Helper()
 	c := exec.Command(program(t), append(append(args, "--store", path), more...)...)
+	var told bytes.Buffer
+	c.Stderr = &told
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +70,7 @@ func killAfter(t *testing.T, path string, args []string, after int, more ...stri
 	for made(path) < after {
 		select {
 		case err := <-over:
-			t.Fatalf("the run was over before %d trials were stored: %v", after, err)
+			t.Fatalf("the run was over before %d trials were stored: %v\n%s", after, err, told.String())
 		default:
 		}
 	}

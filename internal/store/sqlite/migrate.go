@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"github.com/pressly/goose/v3"
 	"modernc.org/sqlite"
@@ -33,8 +34,26 @@ type fileState struct {
 	journal     string
 }
 
-// prepareFile makes the file a store of this version, or says why it cannot.
+// prepareFile makes the file a store of this version, or says why it cannot. SQLite asks
+// for no patience where a mode changes or a reader turns writer, so that two processes that
+// open a new store together would be told that it is locked: what is done here is done
+// again, from the start, until the busy time is over.
 func (s *Store) prepareFile(ctx context.Context) error {
+	deadline := time.Now().Add(busyTimeout)
+	for {
+		err := s.prepareOnce(ctx)
+		if !isBusy(err) || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func (s *Store) prepareOnce(ctx context.Context) error {
 	if done, err := s.ready(ctx); done || err != nil {
 		return err
 	}
@@ -162,9 +181,13 @@ const (
 	codeNotADB     = 26
 )
 
-func isConstraint(err error) bool {
+func isConstraint(err error) bool { return hasCode(err, codeConstraint) }
+
+func isBusy(err error) bool { return hasCode(err, codeBusy) }
+
+func hasCode(err error, code int) bool {
 	e := (*sqlite.Error)(nil)
-	return errors.As(err, &e) && e.Code()&0xff == codeConstraint
+	return errors.As(err, &e) && e.Code()&0xff == code
 }
 
 // explain adds to an error of SQLite which file it is about and what to do.
