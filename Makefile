@@ -61,7 +61,7 @@ fmt: ## gofmt everything
 	gofmt -w .
 
 MODEL ?= qwen-1.5b
-TASKS ?= --suite core-small --limit 8 --splits eb,cm,hb --form react --repeats 1 --max-steps 12 --max-tokens 400 --temperature 0.7 --concurrency 1
+TASKS ?= --suite core-small --limit 4 --splits eb,cm,hb --form react --repeats 1 --max-steps 12 --max-tokens 400 --temperature 0.7 --concurrency 1
 
 tiny-model: build ## a real, tiny language model on the first tasks of core-small (fetches 1.1 GB, builds llama.cpp; MODEL=, TASKS=)
 	scripts/tiny-model.sh $(MODEL) -- $(TASKS)
