@@ -23,7 +23,7 @@ test: go-version ## gofmt, go vet and all tests; ends with how many passed
 	go -C tools vet ./testsum
 	go -C tools test ./testsum
 	@go -C tools build -o ../bin/testsum ./testsum
-	bin/testsum ./...
+	bin/testsum -timeout 20m ./...
 
 # The packages that start goroutines or import sync; the others would only be slow.
 EXAMPLES := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/agentbound/examples
@@ -52,7 +52,7 @@ frameworks: go-version ## outside frameworks join through MCP, and the official 
 test-race: go-version ## tests of the concurrent packages under the race detector, without the longest (needs a C compiler)
 	@packages=$$(grep -rlE '^[[:space:]]+go [a-zA-Z]|"(golang.org/x/)?sync[/"]' --include '*.go' --exclude-dir tools . | sed "s,/[^/]*$$,," | sort -u); \
 	if [ -z "$$packages" ]; then echo 'no package is concurrent yet'; exit 0; fi; \
-	set -x; CGO_ENABLED=1 go test -race -short $$packages
+	set -x; CGO_ENABLED=1 go test -race -short -timeout 30m $$packages
 
 lint: $(TOOLBIN)/golangci-lint ## golangci-lint with .golangci.yml; the first time builds it, some minutes
 	$< run ./...
