@@ -40,6 +40,9 @@ func flaky(int) modeltest.Fault {
 // and then and do not always keep to the form, killed anywhere, comes again from its
 // recording to the byte, over every protocol.
 func TestRecordedParts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes minutes under the race detector; make test runs it")
+	}
 	const family = "transfer-under-agreement"
 	s, err := suites.Load("examples")
 	if err != nil {

@@ -147,6 +147,9 @@ func oneInFive() func(int) modeltest.Fault {
 // moments, and goes on with it: no trial is lost and none scored otherwise than under a
 // peer that never fails.
 func TestOneInFive(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes minutes under the race detector; make test runs it")
+	}
 	play := crowd(t, "examples")
 	args := func(p *modeltest.Peer) []string {
 		return []string{"run", "--suite", "examples", "--limit", "2", "--repeats", "2", "--agent", "compat:test-model@" + p.URL}

@@ -24,6 +24,9 @@ const recordings = "../../recordings"
 // TestRecordings: what real subjects did is proved and judged again by the program of
 // today, call by call and verdict by verdict.
 func TestRecordings(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes minutes under the race detector; make test runs it")
+	}
 	for _, path := range recorded(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			db := copyOf(t, path)
