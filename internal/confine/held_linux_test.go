@@ -101,8 +101,10 @@ func install(s *confine.Spec) {
 	s.Env = append(s.Env, "INSTALL="+file+" "+filepath.Join(dir, "new"))
 }
 
+// peaked: it was ended for what it held, and told so. How far past its limit it came
+// before the warden looked depends on how busy the machine is.
 func peaked(t *testing.T, s confine.Spec, r confine.Result) {
-	if r.Memory < s.Limits.Memory/2 || r.Memory > 2*s.Limits.Memory || bytes.Contains(r.Stdout, []byte("touched 1500")) {
+	if r.Memory < s.Limits.Memory/2 || bytes.Contains(r.Stdout, []byte("touched 1500")) {
 		t.Errorf("it used %d bytes of %d", r.Memory, s.Limits.Memory)
 	}
 }
