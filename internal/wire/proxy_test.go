@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -85,6 +86,23 @@ func (l *log) options() wire.Options {
 		OnTurn:  func(t wire.Turn) { l.mu.Lock(); l.turns = append(l.turns, t); l.mu.Unlock() },
 		OnAside: func(a wire.Aside) { l.mu.Lock(); l.asides = append(l.asides, a); l.mu.Unlock() },
 		OnFault: func(f wire.Fault) { l.mu.Lock(); l.faults = append(l.faults, f); l.mu.Unlock() },
+	}
+}
+
+// waitAsides gives the asides told so far, once there are n of them.
+func (l *log) waitAsides(t *testing.T, n int) []wire.Aside {
+	t.Helper()
+	for {
+		l.mu.Lock()
+		got := slices.Clone(l.asides)
+		l.mu.Unlock()
+		switch {
+		case len(got) == n:
+			return got
+		case len(got) > n || t.Context().Err() != nil:
+			t.Fatalf("%d asides, not %d: %+v", len(got), n, got)
+		}
+		time.Sleep(time.Millisecond)
 	}
 }
 
