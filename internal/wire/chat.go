@@ -145,10 +145,7 @@ func (chat) decode(whole object, t *Turn) error {
 
 // plainText is content's text alone: a refusal among its parts is none.
 func plainText(raw json.RawMessage) string {
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
-		return s
-	}
+	s := unquote(raw)
 	for _, p := range objects(raw) {
 		s += p.text("text")
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // chatStream puts the chunks of a stream together. Texts are joined, lists extended, of
@@ -39,19 +40,16 @@ func (s *chatStream) event(name string, data []byte) (mark, error) {
 		s.done = true
 		return ended, nil
 	}
-	var piece chatPiece // most events are
-	if name == "" && json.Unmarshal(data, &piece) == nil && len(s.base) > 0 && piece.alone() {
-		for k, v := range piece.Choices[0].Delta {
-			if k != "role" && v != "" {
-				s.text(k).WriteString(v)
-			}
-		}
+	if !valid(data) {
+		return going, malformed("an event of its stream: %w", errNoObject)
+	}
+	if name == "" && len(s.base) > 0 && s.piece(data) { // most events are
 		if s.finish {
 			return acting, nil
 		}
 		return going, nil
 	}
-	c, err := parseObject(data)
+	c, err := split(data)
 	if err != nil {
 		return going, malformed("an event of its stream: %w", err)
 	}
@@ -82,27 +80,57 @@ func (s *chatStream) event(name string, data []byte) (mark, error) {
 	return at, nil
 }
 
-// chatPiece is a chunk that adds to texts and to nothing else.
-type chatPiece struct {
-	Error   json.RawMessage `json:"error"`
-	Usage   json.RawMessage `json:"usage"`
-	Choices []struct {
-		Index    int               `json:"index"`
-		Delta    map[string]string `json:"delta"`
-		Finish   string            `json:"finish_reason"`
-		Native   string            `json:"native_finish_reason"`
-		Error    json.RawMessage   `json:"error"`
-		Usage    json.RawMessage   `json:"usage"`
-		Logprobs json.RawMessage   `json:"logprobs"`
-	} `json:"choices"`
+// piece takes a chunk that adds to texts and to nothing else, or says that it is none.
+func (s *chatStream) piece(data []byte) bool {
+	var choices, delta []byte
+	for name, v := range members(data) {
+		switch {
+		case named(name, "choices"):
+			choices = v
+		case (named(name, "error") || named(name, "usage")) && given(v):
+			return false
+		}
+	}
+	n := 0
+	for choice := range elements(choices) {
+		if n++; n > 1 {
+			return false
+		}
+		for name, v := range members(choice) {
+			switch {
+			case named(name, "delta"):
+				delta = v
+			case named(name, "index"):
+				if given(v) && string(v) != "0" {
+					return false
+				}
+			case given(v) && string(v) != `""`: // a reason to end, or anything else
+				return false
+			}
+		}
+	}
+	texts := 0
+	for name, v := range members(delta) {
+		if given(v) && (v[0] != '"' || bytes.IndexByte(name, '\\') >= 0) {
+			return false
+		}
+		texts++
+	}
+	for name, v := range members(delta) {
+		if given(v) && len(v) > 2 && !named(name, "role") {
+			say(s.text(string(name[1:len(name)-1])), v)
+		}
+	}
+	return texts > 0
 }
 
-func (p chatPiece) alone() bool {
-	if given(p.Error) || given(p.Usage) || len(p.Choices) != 1 {
-		return false
+// say adds what a string says.
+func say(to *strings.Builder, raw []byte) {
+	if inner := raw[1 : len(raw)-1]; bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
+		to.Write(inner)
+		return
 	}
-	c := p.Choices[0]
-	return c.Index == 0 && c.Finish == "" && c.Native == "" && len(c.Delta) > 0 && !given(c.Error) && !given(c.Usage) && !given(c.Logprobs)
+	to.WriteString(unquote(raw))
 }
 
 // text is a field that comes in pieces.
@@ -123,19 +151,17 @@ func (s *chatStream) add(choice object) (acts bool) {
 	}
 	s.finish = s.finish || choice.text("finish_reason") != ""
 	for k, v := range choice.object("delta") {
-		var text string
-		var list []json.RawMessage
 		switch {
 		case !given(v) || k == "role":
 		case k == "tool_calls":
 			acts = s.call(objects(v)) || acts
 		case k == "function_call":
-			f, _ := parseObject(v)
+			f, _ := split(v)
 			acts = s.call([]object{{"index": []byte("-1"), "function": encode(f)}}) || acts
-		case json.Unmarshal(v, &text) == nil:
-			s.text(k).WriteString(text)
-		case json.Unmarshal(v, &list) == nil:
-			s.list(k, list)
+		case v[0] == '"':
+			say(s.text(k), v)
+		case v[0] == '[':
+			s.list(k, v)
 		default:
 			s.rest[k] = v
 		}
@@ -145,15 +171,15 @@ func (s *chatStream) add(choice object) (acts bool) {
 
 // list extends a list. Details of reasoning name their place: the pieces of one become
 // one again.
-func (s *chatStream) list(k string, list []json.RawMessage) {
-	for _, raw := range list {
+func (s *chatStream) list(k string, list json.RawMessage) {
+	for raw := range elements(list) {
 		n := len(s.lists[k]) - 1
-		piece, err := parseObject(raw)
+		piece, err := split(raw)
 		if k != "reasoning_details" || err != nil || n < 0 {
 			s.lists[k] = append(s.lists[k], raw)
 			continue
 		}
-		last, err := parseObject(s.lists[k][n])
+		last, err := split(s.lists[k][n])
 		if err != nil || !given(piece["index"]) || string(last["index"]) != string(piece["index"]) || last.text("type") != piece.text("type") {
 			s.lists[k] = append(s.lists[k], raw)
 			continue

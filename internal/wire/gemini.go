@@ -17,7 +17,7 @@ type gemini struct{}
 
 func (gemini) request(body object, name string) Request {
 	r := Request{Model: name, Choices: 1}
-	config, _ := parseObject(body.first("generationConfig", "generation_config"))
+	config, _ := split(body.first("generationConfig", "generation_config"))
 	r.Choices = max(1, int(max(config.count("candidateCount"), config.count("candidate_count"))))
 	for _, t := range body.list("tools") {
 		kinds := make([]string, 0, len(t))
@@ -35,7 +35,7 @@ func (gemini) request(body object, name string) Request {
 			r.Tools = append(r.Tools, Tool{Kind: k, Name: k})
 		}
 	}
-	if system, err := parseObject(body.first("systemInstruction", "system_instruction")); err == nil {
+	if system, err := split(body.first("systemInstruction", "system_instruction")); err == nil {
 		r.Messages = append(r.Messages, Message{Role: model.System, Text: geminiText(system.list("parts"), false)})
 	} else if s := cmp.Or(body.text("systemInstruction"), body.text("system_instruction")); s != "" {
 		r.Messages = append(r.Messages, Message{Role: model.System, Text: s})
@@ -58,7 +58,7 @@ func geminiContent(c object) (all []Message) {
 		return []Message{m}
 	}
 	for _, p := range parts {
-		if f, err := parseObject(p.first("functionResponse", "function_response")); err == nil {
+		if f, err := split(p.first("functionResponse", "function_response")); err == nil {
 			res := f.object("response")
 			output, failed := res["output"], false
 			if !given(output) && given(res["error"]) {
@@ -78,7 +78,7 @@ func geminiContent(c object) (all []Message) {
 }
 
 func geminiCall(p object) (Call, bool) {
-	f, err := parseObject(p.first("functionCall", "function_call"))
+	f, err := split(p.first("functionCall", "function_call"))
 	if err != nil {
 		return Call{}, false
 	}
@@ -121,7 +121,7 @@ func (gemini) again(body object, extra []Message) error {
 		}
 		part := object{"text": encode(m.Text)}
 		if n := len(all) - 1; n >= 0 {
-			last, err := parseObject(all[n])
+			last, err := split(all[n])
 			answers := err == nil && slices.ContainsFunc(last.list("parts"), func(p object) bool { return given(p.first("functionResponse", "function_response")) })
 			// Answers to calls are as many parts as there were calls, and no more.
 			if err == nil && !answers && cmp.Or(last.text("role"), "user") == role {
@@ -230,7 +230,7 @@ type geminiStream struct {
 	base      object
 	candidate object
 	content   object
-	parts     []object
+	parts     []*geminiPart
 	others    map[string]bool
 	finish    bool
 	blocked   bool
@@ -288,24 +288,39 @@ func (s *geminiStream) chunk(c object) (mark, error) {
 	return going, nil
 }
 
+// geminiPart is a part, and the text that ran on in it.
+type geminiPart struct {
+	object
+	unsigned bool
+	text     strings.Builder
+}
+
+func (p *geminiPart) whole() object {
+	if !p.unsigned {
+		return p.object
+	}
+	o := clone(p.object)
+	o.set("text", p.text.String())
+	return o
+}
+
 func (s *geminiStream) add(p object) {
-	unsigned := func(p object) bool {
-		for k := range p {
-			if k != "text" && k != "thought" {
-				return false
-			}
+	part := &geminiPart{object: p, unsigned: given(p["text"])}
+	for k := range p {
+		part.unsigned = part.unsigned && (k == "text" || k == "thought")
+	}
+	if part.unsigned {
+		if n := len(s.parts) - 1; n >= 0 && s.parts[n].unsigned && geminiThought(p) == geminiThought(s.parts[n].object) {
+			part = s.parts[n]
+		} else if p.text("text") == "" {
+			return
+		} else {
+			s.parts = append(s.parts, part)
 		}
-		return given(p["text"])
-	}
-	if n := len(s.parts) - 1; n >= 0 && unsigned(p) && unsigned(s.parts[n]) && geminiThought(p) == geminiThought(s.parts[n]) {
-		s.parts[n] = clone(s.parts[n])
-		s.parts[n].set("text", s.parts[n].text("text")+p.text("text"))
+		part.text.WriteString(p.text("text"))
 		return
 	}
-	if unsigned(p) && p.text("text") == "" {
-		return
-	}
-	s.parts = append(s.parts, p)
+	s.parts = append(s.parts, part)
 }
 
 func (s *geminiStream) whole() (object, error) {
@@ -315,7 +330,11 @@ func (s *geminiStream) whole() (object, error) {
 	whole := clone(s.base)
 	if s.finish {
 		content, candidate := clone(s.content), clone(s.candidate)
-		content.set("parts", append([]object{}, s.parts...))
+		parts := make([]object, len(s.parts))
+		for i, p := range s.parts {
+			parts[i] = p.whole()
+		}
+		content.set("parts", parts)
 		candidate.set("content", content)
 		all := []object{candidate}
 		for range s.others {

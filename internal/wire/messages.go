@@ -60,7 +60,7 @@ func (messages) again(body object, extra []Message) error {
 	for _, m := range extra {
 		block := encode(map[string]any{"type": "text", "text": m.Text})
 		if n := len(all) - 1; n >= 0 {
-			if last, err := parseObject(all[n]); err == nil && last.text("role") == string(m.Role) {
+			if last, err := split(all[n]); err == nil && last.text("role") == string(m.Role) {
 				content, err := listed(last["content"])
 				if err != nil {
 					return err
@@ -78,9 +78,8 @@ func (messages) again(body object, extra []Message) error {
 
 // listed is content as a list of blocks.
 func listed(raw json.RawMessage) (list []json.RawMessage, err error) {
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
-		return []json.RawMessage{encode(map[string]any{"type": "text", "text": s})}, nil
+	if len(raw) > 0 && raw[0] == '"' {
+		return []json.RawMessage{encode(map[string]any{"type": "text", "text": unquote(raw)})}, nil
 	}
 	if json.Unmarshal(raw, &list) != nil {
 		return nil, errors.New("content is neither a text nor a list")
@@ -141,9 +140,8 @@ func (messages) decode(whole object, t *Turn) error {
 // messagesInput is a call's arguments: JSON, or where a stream brought what is none, a
 // string that holds what came (see messagesStream).
 func messagesInput(raw json.RawMessage) string {
-	var came string
-	if json.Unmarshal(raw, &came) == nil {
-		return cmp.Or(came, "{}")
+	if !given(raw) || raw[0] == '"' {
+		return cmp.Or(unquote(raw), "{}")
 	}
 	return compact(raw)
 }
@@ -208,11 +206,13 @@ type messagesBlock struct {
 func (messages) assemble() assembler { return &messagesStream{} }
 
 func (s *messagesStream) event(name string, data []byte) (mark, error) {
-	var piece messagesPiece // most events are
-	if json.Unmarshal(data, &piece) == nil && piece.Type == "content_block_delta" && s.message != nil {
+	if !valid(data) {
+		return going, malformed("an event of its stream: %w", errNoObject)
+	}
+	if piece, ok := newMessagesPiece(data); ok && s.message != nil { // most events are
 		return going, s.piece(piece)
 	}
-	e, err := parseObject(data)
+	e, err := split(data)
 	if err != nil {
 		return going, malformed("an event of its stream: %w", err)
 	}
@@ -224,7 +224,7 @@ func (s *messagesStream) event(name string, data []byte) (mark, error) {
 	case "error":
 		return going, &inside{either(e["error"], data)}
 	case "message_start":
-		if s.message, err = parseObject(e["message"]); err != nil {
+		if s.message, err = split(e["message"]); err != nil {
 			return going, malformed("message_start: %w", err)
 		}
 	case "content_block_start":
@@ -272,16 +272,28 @@ func (s *messagesStream) block(index int64) *messagesBlock {
 
 // messagesPiece is a piece of a block.
 type messagesPiece struct {
-	Type  string `json:"type"`
-	Index int64  `json:"index"`
-	Delta struct {
-		Type      string          `json:"type"`
-		Text      string          `json:"text"`
-		Thinking  string          `json:"thinking"`
-		Signature string          `json:"signature"`
-		Partial   string          `json:"partial_json"`
-		Citation  json.RawMessage `json:"citation"`
-	} `json:"delta"`
+	index int64
+	kind  string
+	delta []byte // as it stands in the event
+}
+
+func newMessagesPiece(data []byte) (p messagesPiece, ok bool) {
+	for name, v := range members(data) {
+		switch {
+		case named(name, "type"):
+			ok = string(v) == `"content_block_delta"` || unquote(v) == "content_block_delta"
+		case named(name, "index"):
+			p.index = number(v)
+		case named(name, "delta"):
+			p.delta = v
+		}
+	}
+	for name, v := range members(p.delta) {
+		if named(name, "type") {
+			p.kind = unquote(v)
+		}
+	}
+	return p, ok && (!given(p.delta) || p.delta[0] == '{')
 }
 
 // messagesDeltas are the kinds of pieces, the field that a piece has, and the block's.
@@ -293,28 +305,29 @@ var messagesDeltas = []struct{ kind, from, field string }{
 }
 
 func (s *messagesStream) piece(p messagesPiece) error {
-	b := s.block(p.Index)
+	b := s.block(p.index)
 	if b == nil {
 		return malformed("the events of its stream are out of order")
 	}
-	add := func(field, text string) {
-		if b.texts[field] == nil {
-			b.texts[field] = &strings.Builder{}
+	if p.kind == "citations_delta" {
+		for name, v := range members(p.delta) {
+			if named(name, "citation") && given(v) {
+				b.cites = append(b.cites, v)
+			}
 		}
-		b.texts[field].WriteString(text)
+		return nil
 	}
-	switch d := p.Delta; d.Type {
-	case "text_delta":
-		add("text", d.Text)
-	case "thinking_delta":
-		add("thinking", d.Thinking)
-	case "signature_delta":
-		add("signature", d.Signature)
-	case "input_json_delta":
-		add("input", d.Partial)
-	case "citations_delta":
-		if given(d.Citation) {
-			b.cites = append(b.cites, d.Citation)
+	for _, d := range messagesDeltas {
+		if p.kind != d.kind {
+			continue
+		}
+		if b.texts[d.field] == nil {
+			b.texts[d.field] = &strings.Builder{}
+		}
+		for name, v := range members(p.delta) {
+			if v[0] == '"' && named(name, d.from) {
+				say(b.texts[d.field], v)
+			}
 		}
 	}
 	return nil

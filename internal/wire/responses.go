@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -246,25 +245,29 @@ type responsesStream struct {
 
 func (responses) assemble() assembler { return &responsesStream{done: map[int]object{}} }
 
-var responsesPiece = regexp.MustCompile(`^response\.[a-z_.]+\.delta$`)
-
 func (s *responsesStream) event(name string, data []byte) (mark, error) {
 	if string(bytes.TrimSpace(data)) == "[DONE]" {
 		return going, nil
 	}
-	var head struct { // most events are pieces: the items and the response come whole in the end
-		Type string `json:"type"`
+	if !valid(data) {
+		return going, malformed("an event of its stream: %w", errNoObject)
 	}
-	if json.Unmarshal(data, &head) == nil && responsesPiece.MatchString(head.Type) {
-		return going, nil
+	var head string
+	for name, v := range members(data) {
+		if named(name, "type") {
+			head = unquote(v)
+		}
 	}
-	e, err := parseObject(data)
+	if strings.HasPrefix(head, "response.") && strings.HasSuffix(head, ".delta") {
+		return going, nil // most events are: the items and the response come whole in the end
+	}
+	e, err := split(data)
 	if err != nil {
 		return going, malformed("an event of its stream: %w", err)
 	}
 	switch kind := cmp.Or(e.text("type"), name); kind {
 	case "response.completed", "response.incomplete":
-		if s.last, err = parseObject(e["response"]); err != nil {
+		if s.last, err = split(e["response"]); err != nil {
 			return going, malformed("the response that ends its stream: %w", err)
 		}
 		return ended, nil
