@@ -167,6 +167,18 @@ func chatUsage(u object) model.Usage {
 	}
 }
 
+func (chat) usage() string { return "usage" }
+
+func (chat) only(whole object, text string) {
+	first := whole.list("choices")[0]
+	if f := first.text("finish_reason"); f == "tool_calls" || f == "function_call" {
+		first.set("finish_reason", "stop")
+		delete(first, "native_finish_reason")
+	}
+	first.set("message", map[string]any{"role": "assistant", "content": text})
+	whole.set("choices", []object{first})
+}
+
 func (chat) edit(whole object, e Edit) {
 	choices := whole.list("choices")
 	first := choices[0]
@@ -242,11 +254,15 @@ func (chat) events(whole object) [][]byte {
 	return append(frames, event("", []byte("[DONE]")))
 }
 
+func (c chat) broke(status int, message string) []byte { return event("", c.fail(status, message)) }
+
 func (chat) fail(status int, message string) []byte {
 	kind, code := "invalid_request_error", any(nil)
 	switch {
 	case status == http.StatusUnauthorized:
 		code = "invalid_api_key"
+	case status == http.StatusTooManyRequests:
+		kind, code = "rate_limit_error", "rate_limit_exceeded"
 	case status == http.StatusNotFound:
 		code = "not_found"
 	case status >= 500:

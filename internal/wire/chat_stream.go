@@ -20,6 +20,8 @@ type chatStream struct {
 	others map[string]bool
 	finish bool
 	done   bool
+	said   int // bytes of content before the event
+	holds  bool
 }
 
 type chatCall struct {
@@ -36,6 +38,55 @@ func (chat) assemble() assembler {
 }
 
 func (s *chatStream) event(name string, data []byte) (mark, error) {
+	if !s.holds {
+		if t := s.texts["content"]; t != nil {
+			s.said = t.Len()
+		}
+	}
+	at, err := s.read(name, data)
+	s.holds = s.holds || at > going
+	return at, err
+}
+
+func (s *chatStream) flowed() string {
+	t := s.texts["content"]
+	if t == nil {
+		return ""
+	}
+	_, _, text := thinking(t.String()[:s.said])
+	return text
+}
+
+func (*chatStream) within() bool { return false } // a chunk has no parts that could be open
+
+func (s *chatStream) several() bool { return len(s.others) > 0 }
+
+// splice implements assembler. Details of reasoning name their places: those of the answer
+// come after those that have flowed.
+func (s *chatStream) splice(whole object, text string, _ Request) [][]byte {
+	w := clone(whole)
+	for _, k := range []string{"id", "object", "created", "model", "provider", "service_tier", "system_fingerprint"} {
+		if delete(w, k); given(s.base[k]) {
+			w[k] = s.base[k]
+		}
+	}
+	first := w.list("choices")[0]
+	m := first.object("message")
+	m.set("content", text)
+	if details := m.list("reasoning_details"); len(details) > 0 {
+		for _, d := range details {
+			if given(d["index"]) {
+				d.set("index", d.count("index")+int64(len(s.lists["reasoning_details"])))
+			}
+		}
+		m.set("reasoning_details", details)
+	}
+	first.set("message", m)
+	w.set("choices", []object{first})
+	return chat{}.events(w)[1:] // the role is told
+}
+
+func (s *chatStream) read(name string, data []byte) (mark, error) {
 	if string(bytes.TrimSpace(data)) == "[DONE]" {
 		s.done = true
 		return ended, nil
@@ -73,9 +124,7 @@ func (s *chatStream) event(name string, data []byte) (mark, error) {
 			s.others[i] = true
 			continue
 		}
-		if s.add(choice) {
-			at = acting
-		}
+		at = max(at, s.add(choice))
 	}
 	return at, nil
 }
@@ -141,9 +190,8 @@ func (s *chatStream) text(field string) *strings.Builder {
 	return s.texts[field]
 }
 
-// add adds a piece of the choice, and reports whether from it on a program knows a call
-// or the end.
-func (s *chatStream) add(choice object) (acts bool) {
+// add adds a piece of the choice.
+func (s *chatStream) add(choice object) (at mark) {
 	for k, v := range choice {
 		if k != "delta" && k != "index" && (given(v) || s.choice[k] == nil) {
 			s.choice[k] = v
@@ -154,10 +202,10 @@ func (s *chatStream) add(choice object) (acts bool) {
 		switch {
 		case !given(v) || k == "role":
 		case k == "tool_calls":
-			acts = s.call(objects(v)) || acts
+			at = max(at, s.call(objects(v)))
 		case k == "function_call":
 			f, _ := split(v)
-			acts = s.call([]object{{"index": []byte("-1"), "function": encode(f)}}) || acts
+			at = max(at, s.call([]object{{"index": []byte("-1"), "function": encode(f)}}))
 		case v[0] == '"':
 			say(s.text(k), v)
 		case v[0] == '[':
@@ -166,7 +214,10 @@ func (s *chatStream) add(choice object) (acts bool) {
 			s.rest[k] = v
 		}
 	}
-	return acts || s.finish
+	if s.finish {
+		return acting
+	}
+	return at
 }
 
 // list extends a list. Details of reasoning name their place: the pieces of one become
@@ -199,8 +250,9 @@ func (s *chatStream) list(k string, list json.RawMessage) {
 
 // call adds pieces of calls, by their index where there is one, or else to the last. A
 // new id begins a new call: some servers give all calls the same index.
-func (s *chatStream) call(pieces []object) (acts bool) {
+func (s *chatStream) call(pieces []object) (at mark) {
 	for _, p := range pieces {
+		at = max(at, calling)
 		kind := "function"
 		if given(p["custom"]) {
 			kind = "custom"
@@ -231,9 +283,11 @@ func (s *chatStream) call(pieces []object) (acts bool) {
 			text = string(raw) // the JSON itself
 		}
 		c.args.WriteString(text)
-		acts = c.depth.closes(text) || acts
+		if c.depth.closes(text) {
+			at = acting
+		}
 	}
-	return acts
+	return at
 }
 
 // open is the call that a piece belongs to.

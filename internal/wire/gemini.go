@@ -185,6 +185,23 @@ func (gemini) decode(whole object, t *Turn) error {
 	return nil
 }
 
+func (gemini) usage() string { return "usageMetadata" }
+
+func (gemini) only(whole object, text string) {
+	candidates := whole.list("candidates")
+	if len(candidates) == 0 {
+		return
+	}
+	first := candidates[0]
+	parts := []any{}
+	if text != "" {
+		parts = append(parts, map[string]any{"text": text})
+	}
+	first.set("index", 0)
+	first.set("content", map[string]any{"role": "model", "parts": parts})
+	whole.set("candidates", []object{first})
+}
+
 func (gemini) edit(whole object, e Edit) {
 	candidates := whole.list("candidates")
 	if len(candidates) == 0 {
@@ -234,6 +251,8 @@ type geminiStream struct {
 	others    map[string]bool
 	finish    bool
 	blocked   bool
+	holds     bool
+	said      string // before it held
 }
 
 func (gemini) assemble() assembler {
@@ -245,7 +264,46 @@ func (s *geminiStream) event(_ string, data []byte) (mark, error) {
 	if err != nil {
 		return going, malformed("an event of its stream: %w", err)
 	}
-	return s.chunk(c)
+	parts, last := len(s.parts), 0
+	if parts > 0 {
+		last = s.parts[parts-1].text.Len()
+	}
+	at, err := s.chunk(c)
+	if !s.holds && at > going {
+		s.holds, s.said = true, s.upTo(parts, last)
+	}
+	return at, err
+}
+
+// upTo is what so many parts say, the last of which had so many bytes of text.
+func (s *geminiStream) upTo(parts, last int) string {
+	before := make([]object, parts)
+	for i := range before {
+		before[i] = s.parts[i].whole()
+		if p := s.parts[i]; i == parts-1 && p.unsigned {
+			before[i] = clone(p.object)
+			before[i].set("text", p.text.String()[:last])
+		}
+	}
+	return geminiText(before, false)
+}
+
+func (s *geminiStream) flowed() string { return s.said }
+
+func (*geminiStream) within() bool { return false } // a chunk has no parts that could be open
+
+func (s *geminiStream) several() bool { return len(s.others) > 0 }
+
+// splice implements assembler.
+func (s *geminiStream) splice(whole object, text string, _ Request) [][]byte {
+	w := clone(whole)
+	for _, k := range []string{"responseId", "modelVersion"} {
+		if delete(w, k); given(s.base[k]) {
+			w[k] = s.base[k]
+		}
+	}
+	gemini{}.edit(w, Edit{Thought: &text})
+	return gemini{}.events(w)
 }
 
 func (s *geminiStream) chunk(c object) (mark, error) {
@@ -405,7 +463,9 @@ func geminiListed(whole object) []byte {
 	return slices.Concat([]byte("["), bytes.Join(all, []byte(",\r\n")), []byte("]"))
 }
 
+func (g gemini) broke(status int, message string) []byte { return event("", g.fail(status, message)) }
+
 func (gemini) fail(status int, message string) []byte {
-	statuses := map[int]string{401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 405: "UNIMPLEMENTED", 502: "UNAVAILABLE", 503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED"}
+	statuses := map[int]string{401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 405: "UNIMPLEMENTED", 429: "RESOURCE_EXHAUSTED", 502: "UNAVAILABLE", 503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED"}
 	return encode(map[string]any{"error": map[string]any{"code": status, "message": message, "status": cmp.Or(statuses[status], "INVALID_ARGUMENT")}})
 }

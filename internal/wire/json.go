@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -202,3 +203,35 @@ func either(a, b json.RawMessage) json.RawMessage {
 }
 
 func clone(o object) object { return maps.Clone(o) }
+
+// sum adds up what answers used, number by number. Lists hold a number for each kind of
+// content: they follow each other. Of anything else the first counts.
+func sum(a, b json.RawMessage) json.RawMessage {
+	switch {
+	case !given(a):
+		return b
+	case !given(b):
+		return a
+	case a[0] == '{' && b[0] == '{':
+		all, _ := split(a)
+		for name, v := range members(b) {
+			k := unquote(name)
+			all[k] = sum(all[k], v)
+		}
+		return encode(all)
+	case a[0] == '[' && b[0] == '[':
+		list := []json.RawMessage{}
+		for _, l := range []json.RawMessage{a, b} {
+			for e := range elements(l) {
+				list = append(list, e)
+			}
+		}
+		return encode(list)
+	}
+	x, err := strconv.ParseFloat(string(a), 64)
+	y, failed := strconv.ParseFloat(string(b), 64)
+	if err != nil || failed != nil || math.IsInf(x+y, 0) {
+		return a
+	}
+	return json.RawMessage(strconv.FormatFloat(x+y, 'f', -1, 64))
+}

@@ -95,28 +95,17 @@ func (messages) decode(whole object, t *Turn) error {
 	if !given(whole["content"]) || stop == "" {
 		return malformed("it has no content, or no reason why it ended")
 	}
-	var texts []string
-	var thoughts []string
-	apart := true
-	for _, b := range whole.list("content") {
-		kind := b.text("type")
-		switch kind {
-		case "text":
-			if apart {
-				texts = append(texts, "")
-			}
-			texts[len(texts)-1] += b.text("text")
-		case "thinking":
-			thoughts = append(thoughts, b.text("thinking"))
-		case "redacted_thinking":
+	content := whole.list("content")
+	for _, b := range content {
+		switch kind := b.text("type"); kind {
 		case "tool_use":
 			t.Calls = append(t.Calls, Call{ID: b.text("id"), Kind: "function", Name: b.text("name"), Args: messagesInput(b["input"])})
 		case "server_tool_use", "mcp_tool_use":
 			t.Hosted = append(t.Hosted, Call{ID: b.text("id"), Kind: kind, Name: b.text("name"), Args: messagesInput(b["input"])})
 		}
-		apart = kind != "text"
 	}
-	t.Model, t.Text, t.Reasoning = whole.text("model"), paragraphs(texts), paragraphs(thoughts)
+	t.Model = whole.text("model")
+	t.Text, t.Reasoning = messagesTexts(content)
 	u := whole.object("usage")
 	cached := u.count("cache_read_input_tokens")
 	t.Usage = model.Usage{
@@ -137,6 +126,26 @@ func (messages) decode(whole object, t *Turn) error {
 	return nil
 }
 
+// messagesTexts are what blocks say, and think: texts in a row run on.
+func messagesTexts(content []object) (said, thought string) {
+	var texts, thoughts []string
+	apart := true
+	for _, b := range content {
+		kind := b.text("type")
+		switch kind {
+		case "text":
+			if apart {
+				texts = append(texts, "")
+			}
+			texts[len(texts)-1] += b.text("text")
+		case "thinking":
+			thoughts = append(thoughts, b.text("thinking"))
+		}
+		apart = kind != "text"
+	}
+	return paragraphs(texts), paragraphs(thoughts)
+}
+
 // messagesInput is a call's arguments: JSON, or where a stream brought what is none, a
 // string that holds what came (see messagesStream).
 func messagesInput(raw json.RawMessage) string {
@@ -144,6 +153,18 @@ func messagesInput(raw json.RawMessage) string {
 		return cmp.Or(unquote(raw), "{}")
 	}
 	return compact(raw)
+}
+
+func (messages) usage() string { return "usage" }
+
+func (messages) only(whole object, text string) {
+	content := []any{}
+	if text != "" {
+		content = append(content, map[string]any{"type": "text", "text": text})
+	}
+	if whole.set("content", content); whole.text("stop_reason") == "tool_use" {
+		whole.set("stop_reason", "end_turn")
+	}
 }
 
 func (messages) edit(whole object, e Edit) {
@@ -194,6 +215,9 @@ type messagesStream struct {
 	message object
 	blocks  []*messagesBlock
 	done    bool
+	holds   bool
+	before  int  // blocks that began before it held
+	inside  bool // see within
 }
 
 type messagesBlock struct {
@@ -201,11 +225,57 @@ type messagesBlock struct {
 	start object
 	texts map[string]*strings.Builder // by the field that they are pieces of
 	cites []json.RawMessage
+	ended bool
 }
 
 func (messages) assemble() assembler { return &messagesStream{} }
 
 func (s *messagesStream) event(name string, data []byte) (mark, error) {
+	blocks := len(s.blocks)
+	s.inside = false
+	at, err := s.read(name, data)
+	if !s.holds && at > going {
+		s.holds, s.before = true, blocks
+	}
+	return at, err
+}
+
+func (s *messagesStream) flowed() string {
+	content := make([]object, 0, s.before)
+	for _, b := range s.blocks[:s.before] {
+		content = append(content, b.whole())
+	}
+	text, _ := messagesTexts(content)
+	return text
+}
+
+func (s *messagesStream) within() bool { return s.holds && s.inside }
+
+func (*messagesStream) several() bool { return false }
+
+// splice implements assembler: the blocks come after those that have flowed.
+func (s *messagesStream) splice(whole object, text string, _ Request) [][]byte {
+	w := clone(whole)
+	messages{}.edit(w, Edit{Thought: &text})
+	var f messagesFrames
+	f.blocks(w.list("content"), s.before)
+	f.end(w)
+	return f.all
+}
+
+// of is the block of an event. It remembers whether that began before the stream held.
+func (s *messagesStream) of(index int64, ends bool) *messagesBlock {
+	for i := len(s.blocks) - 1; i >= 0; i-- {
+		if b := s.blocks[i]; b.index == index {
+			s.inside = i < s.before && !b.ended
+			b.ended = b.ended || ends
+			return b
+		}
+	}
+	return nil
+}
+
+func (s *messagesStream) read(name string, data []byte) (mark, error) {
 	if !valid(data) {
 		return going, malformed("an event of its stream: %w", errNoObject)
 	}
@@ -229,10 +299,13 @@ func (s *messagesStream) event(name string, data []byte) (mark, error) {
 		}
 	case "content_block_start":
 		s.blocks = append(s.blocks, &messagesBlock{index: e.count("index"), start: e.object("content_block"), texts: map[string]*strings.Builder{}})
+		if s.blocks[len(s.blocks)-1].start.text("type") == "tool_use" {
+			return calling, nil
+		}
 	case "content_block_delta":
 		return going, malformed("a piece of a block is none")
 	case "content_block_stop":
-		b := s.block(e.count("index"))
+		b := s.of(e.count("index"), true)
 		if b == nil {
 			return going, malformed("the events of its stream are out of order")
 		}
@@ -254,20 +327,15 @@ func (s *messagesStream) event(name string, data []byte) (mark, error) {
 		}
 		s.message.set("usage", usage)
 		return acting, nil
+	case "":
+		if given(e["error"]) { // a relay's failure has no type
+			return going, &inside{e["error"]}
+		}
 	case "message_stop":
 		s.done = true
 		return ended, nil
 	}
 	return going, nil
-}
-
-func (s *messagesStream) block(index int64) *messagesBlock {
-	for i := len(s.blocks) - 1; i >= 0; i-- {
-		if s.blocks[i].index == index {
-			return s.blocks[i]
-		}
-	}
-	return nil
 }
 
 // messagesPiece is a piece of a block.
@@ -305,7 +373,7 @@ var messagesDeltas = []struct{ kind, from, field string }{
 }
 
 func (s *messagesStream) piece(p messagesPiece) error {
-	b := s.block(p.index)
+	b := s.of(p.index, false)
 	if b == nil {
 		return malformed("the events of its stream are out of order")
 	}
@@ -366,21 +434,34 @@ func (s *messagesStream) whole() (object, error) {
 
 // events implements codec.
 func (messages) events(whole object) [][]byte {
-	var frames [][]byte
-	send := func(kind string, fields map[string]any) {
-		fields["type"] = kind
-		frames = append(frames, event(kind, encode(fields)))
-	}
+	var f messagesFrames
 	begun := clone(whole)
 	begun.set("content", []any{})
-	ended := object{}
-	for _, k := range []string{"stop_reason", "stop_sequence", "stop_details", "container"} {
-		if v, ok := whole[k]; ok {
-			ended[k], begun[k] = v, encode(nil)
+	for _, k := range messagesEnds {
+		if _, ok := whole[k]; ok {
+			begun.set(k, nil)
 		}
 	}
-	send("message_start", map[string]any{"message": begun})
-	for i, b := range whole.list("content") {
+	f.send("message_start", map[string]any{"message": begun})
+	f.blocks(whole.list("content"), 0)
+	f.end(whole)
+	return f.all
+}
+
+// messagesEnds are the members that come with the end of a stream.
+var messagesEnds = []string{"stop_reason", "stop_sequence", "stop_details", "container"}
+
+// messagesFrames are the events of a stream.
+type messagesFrames struct{ all [][]byte }
+
+func (f *messagesFrames) send(kind string, fields map[string]any) {
+	fields["type"] = kind
+	f.all = append(f.all, event(kind, encode(fields)))
+}
+
+// blocks sends blocks of content, of which the first has a place.
+func (f *messagesFrames) blocks(content []object, place int) {
+	for i, b := range content {
 		start := clone(b)
 		var deltas []map[string]any
 		for _, d := range messagesDeltas {
@@ -404,20 +485,31 @@ func (messages) events(whole object) [][]byte {
 				deltas = append(deltas, map[string]any{"type": "citations_delta", "citation": c})
 			}
 		}
-		send("content_block_start", map[string]any{"index": i, "content_block": start})
+		f.send("content_block_start", map[string]any{"index": place + i, "content_block": start})
 		for _, d := range deltas {
-			send("content_block_delta", map[string]any{"index": i, "delta": d})
+			f.send("content_block_delta", map[string]any{"index": place + i, "delta": d})
 		}
-		send("content_block_stop", map[string]any{"index": i})
+		f.send("content_block_stop", map[string]any{"index": place + i})
 	}
-	usage := either(whole["usage"], encode(object{}))
-	send("message_delta", map[string]any{"delta": ended, "usage": usage})
-	send("message_stop", map[string]any{})
-	return frames
+}
+
+func (f *messagesFrames) end(whole object) {
+	ended := object{}
+	for _, k := range messagesEnds {
+		if v, ok := whole[k]; ok {
+			ended[k] = v
+		}
+	}
+	f.send("message_delta", map[string]any{"delta": ended, "usage": either(whole["usage"], encode(object{}))})
+	f.send("message_stop", map[string]any{})
+}
+
+func (m messages) broke(status int, message string) []byte {
+	return event("error", m.fail(status, message))
 }
 
 func (messages) fail(status int, message string) []byte {
-	kinds := map[int]string{401: "authentication_error", 403: "permission_error", 404: "not_found_error", 413: "request_too_large", 504: "timeout_error"}
+	kinds := map[int]string{401: "authentication_error", 403: "permission_error", 404: "not_found_error", 413: "request_too_large", 429: "rate_limit_error", 503: "overloaded_error", 504: "timeout_error"}
 	kind := cmp.Or(kinds[status], "invalid_request_error")
 	if status >= 500 && kinds[status] == "" {
 		kind = "api_error"

@@ -25,6 +25,9 @@ type Options struct {
 	Upstream *url.URL
 	Key      string // put in the place of the dummy, and sent to Upstream alone; empty: none is sent
 	Dummy    string // what the program holds
+	// PassKeys passes on the keys that the program shows, as they come, instead: whoever asks
+	// has a key of the server. Key and Dummy stay empty. What the proxy tells holds none.
+	PassKeys bool
 	// Protocols are those that are served; none: all.
 	Protocols []Protocol
 	// Asides says what is done with requests that are no turns; what is not named is
@@ -38,6 +41,9 @@ type Options struct {
 	OnAside func(Aside)
 	OnFault func(Fault)
 	Edit    Editor // nil: turns are passed on as they come
+	// Flow lets the text and the reasoning of a stream go on as they come where an Editor
+	// stands: it is the action that waits for him, which is every call, and the end.
+	Flow bool
 
 	MaxRequest int64         // bytes; 0: 64 MiB
 	MaxAnswer  int64         // bytes; 0: 64 MiB
@@ -67,7 +73,9 @@ func New(o Options) (*Proxy, error) {
 		return nil, errors.New("wire: the upstream is no http or https URL")
 	case o.Upstream.User != nil || o.Upstream.RawQuery != "" || o.Upstream.Fragment != "":
 		return nil, fmt.Errorf("wire: upstream %s://%s…: a base URL has no user name, query or fragment", o.Upstream.Scheme, o.Upstream.Host)
-	case o.Dummy == "":
+	case o.PassKeys && (o.Dummy != "" || o.Key != ""):
+		return nil, errors.New("wire: keys either pass or are exchanged: with PassKeys there is neither Key nor Dummy")
+	case o.Dummy == "" && !o.PassKeys:
 		return nil, errors.New("wire: a dummy key is needed, which the program is to show")
 	case o.Key != "" && len(o.Key) < shortest:
 		return nil, fmt.Errorf("wire: the key has fewer than %d bytes: it could not be kept from the program", shortest)
@@ -175,11 +183,14 @@ func list(all []Protocol) string {
 // fault reports what went wrong.
 func (x *exchange) fault(f Fault) {
 	f.N, f.Protocol, f.Method, f.Path = x.n, x.at.protocol, x.in.Method, x.in.URL.Path
-	f.What = string(x.clean([]byte(f.What)))
+	f.What = string(x.hide(x.clean([]byte(f.What))))
 	if x.opts.OnFault != nil {
 		x.opts.OnFault(f)
 	}
 }
+
+// ours is how the proxy's own words begin.
+const ours = "agentbound's proxy: "
 
 // fail answers with an error of the protocol, and reports it. Status 0: that of its kind.
 func (x *exchange) fail(k Kind, status int, what string) {
@@ -188,7 +199,7 @@ func (x *exchange) fail(k Kind, status int, what string) {
 	if k == Gone {
 		panic(http.ErrAbortHandler)
 	}
-	body := x.clean(x.codec.fail(status, "agentbound's proxy: "+what))
+	body := x.hide(x.clean(x.codec.fail(status, ours+what)))
 	h := x.w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Length", fmt.Sprint(len(body)))
@@ -267,7 +278,10 @@ func endToEnd(from http.Header) http.Header {
 // compresses what it was asked not to.
 func (x *exchange) send(body []byte, asCame bool) (*http.Response, error) {
 	to := *x.opts.Upstream
-	to.Path, to.RawPath, to.RawQuery = x.in.URL.Path, x.in.URL.RawPath, withoutKey(x.in.URL.RawQuery)
+	to.Path, to.RawPath, to.RawQuery = x.in.URL.Path, x.in.URL.RawPath, x.in.URL.RawQuery
+	if !x.opts.PassKeys {
+		to.RawQuery = withoutKey(to.RawQuery)
+	}
 	out, err := http.NewRequestWithContext(x.ctx, x.in.Method, to.String(), bytes.NewReader(body))
 	if err != nil {
 		return nil, errors.New("the request cannot be made")

@@ -60,11 +60,8 @@ func (x *exchange) serveTurn() {
 func (x *exchange) ask(body []byte, asCame bool) (*http.Response, bool) {
 	res, err := x.send(body, asCame)
 	if err != nil {
-		kind, what := transportFault(x.ctx, x.opts.Upstream.Host, err)
-		if errors.Is(err, errCoded) {
-			kind, what = BadAnswer, err.Error()
-		}
-		x.fail(kind, 0, what)
+		f := x.unsent(err)
+		x.fail(f.Kind, 0, f.What)
 		return nil, false
 	}
 	if res.StatusCode >= 200 && res.StatusCode <= 299 {
@@ -76,10 +73,24 @@ func (x *exchange) ask(body []byte, asCame bool) (*http.Response, bool) {
 		x.cut(res, raw, err)
 		return nil, false
 	}
-	fault := transport.Status(res.StatusCode, transport.Said(raw, x.opts.Key))
-	x.fault(Fault{Kind: Server, Status: res.StatusCode, What: fault.What, Server: fault})
+	x.fault(x.refused(res, raw))
 	x.whole(res, raw)
 	return nil, false
+}
+
+// unsent is a request that brought no answer.
+func (x *exchange) unsent(err error) Fault {
+	if errors.Is(err, errCoded) {
+		return Fault{Kind: BadAnswer, What: err.Error()}
+	}
+	kind, what := transportFault(x.ctx, x.opts.Upstream.Host, err)
+	return Fault{Kind: kind, What: what}
+}
+
+// refused is an answer that is a failure.
+func (x *exchange) refused(res *http.Response, raw []byte) Fault {
+	fault := transport.Status(res.StatusCode, transport.Said(x.hide(raw), x.opts.Key))
+	return Fault{Kind: Server, Status: res.StatusCode, What: fault.What, Server: fault}
 }
 
 // eventStream is how a stream begins, whatever its content type says.
@@ -188,19 +199,24 @@ func (x *exchange) turn(whole object) (Turn, error) {
 
 // report hands a turn over, or says why there is none.
 func (x *exchange) report(t Turn, err error, status int) {
-	if failed, ok := errors.AsType[*inside](err); ok {
-		fault := transport.Inside(failed.raw, x.opts.Key)
-		x.fault(Fault{Kind: Server, Status: status, What: fault.What, Server: fault})
-		return
-	}
 	switch {
-	case errors.Is(err, errBroken):
-		x.fault(Fault{Kind: Connection, Status: status, What: err.Error()})
 	case err != nil:
-		x.fault(Fault{Kind: BadAnswer, Status: status, What: err.Error()})
+		x.fault(x.unread(err, status))
 	case x.opts.OnTurn != nil:
 		x.opts.OnTurn(t)
 	}
+}
+
+// unread is an answer that is no turn.
+func (x *exchange) unread(err error, status int) Fault {
+	if failed, ok := errors.AsType[*inside](err); ok {
+		fault := transport.Inside(x.hide(failed.raw), x.opts.Key)
+		return Fault{Kind: Server, Status: status, What: fault.What, Server: fault}
+	}
+	if errors.Is(err, errBroken) {
+		return Fault{Kind: Connection, Status: status, What: err.Error()}
+	}
+	return Fault{Kind: BadAnswer, Status: status, What: err.Error()}
 }
 
 // relay is a stream on its way. What would let the program know of a call, or of the end,
