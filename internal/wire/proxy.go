@@ -116,6 +116,14 @@ func (p *Proxy) Close() {
 	}
 }
 
+// Refuse answers a request that is not served now, in the form of its protocol. It is told
+// to nobody.
+func (p *Proxy) Refuse(w http.ResponseWriter, r *http.Request, status int, what string) {
+	at, _, _ := p.route(r)
+	x := &exchange{Proxy: p, w: w, in: r, at: at, codec: codecOf(at.protocol), n: -1}
+	x.answer(status, x.codec.fail(status, ours+what))
+}
+
 // exchange is a request and what is known of it.
 type exchange struct {
 	*Proxy
@@ -199,7 +207,11 @@ func (x *exchange) fail(k Kind, status int, what string) {
 	if k == Gone {
 		panic(http.ErrAbortHandler)
 	}
-	body := x.hide(x.clean(x.codec.fail(status, ours+what)))
+	x.answer(status, x.hide(x.clean(x.codec.fail(status, ours+what))))
+}
+
+// answer is one of the proxy's own.
+func (x *exchange) answer(status int, body []byte) {
 	h := x.w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Length", fmt.Sprint(len(body)))
