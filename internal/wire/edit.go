@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -34,7 +33,8 @@ func (x *exchange) edited() {
 		return
 	}
 	if x.opts.Flow {
-		from := bufio.NewReaderSize(res.Body, 32<<10)
+		from := reader(res.Body)
+		defer readers.Put(from)
 		if x.streamed(res, from) {
 			defer res.Body.Close()
 			x.flow(res, from)

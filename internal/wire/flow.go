@@ -25,7 +25,9 @@ func (x *exchange) flow(res *http.Response, from io.Reader) {
 	x.w.WriteHeader(res.StatusCode)
 	f := &flow{relay: &relay{exchange: x, status: res.StatusCode, stream: x.codec.assemble()}}
 	err := x.write(nil)
-	piece := make([]byte, 32<<10)
+	room := rooms.Get().(*[]byte)
+	defer rooms.Put(room)
+	piece := *room
 	for err == nil && !f.over {
 		var n int
 		n, err = from.Read(piece)

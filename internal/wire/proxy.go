@@ -223,7 +223,11 @@ func (x *exchange) answer(status int, body []byte) {
 func (x *exchange) body() ([]byte, bool) {
 	control := http.NewResponseController(x.w)
 	_ = control.SetReadDeadline(time.Now().Add(x.opts.Idle))
-	body, err := io.ReadAll(http.MaxBytesReader(nil, x.in.Body, x.opts.MaxRequest))
+	var all bytes.Buffer
+	// What is announced is believed up to a bound, and one read more tells that it has ended.
+	all.Grow(int(min(max(x.in.ContentLength, 0), 1<<20)) + bytes.MinRead)
+	_, err := all.ReadFrom(http.MaxBytesReader(nil, x.in.Body, x.opts.MaxRequest))
+	body := all.Bytes()
 	_ = control.SetReadDeadline(time.Time{})
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		x.fail(UnreadableRequest, http.StatusRequestEntityTooLarge, fmt.Sprintf("the request has more than %d bytes", x.opts.MaxRequest))

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/agentbound/agentbound/model/transport"
@@ -41,7 +42,8 @@ func (x *exchange) serveTurn() {
 		return
 	}
 	defer res.Body.Close()
-	from := bufio.NewReaderSize(res.Body, 32<<10)
+	from := reader(res.Body)
+	defer readers.Put(from)
 	if x.streamed(res, from) {
 		x.stream(res, from)
 		return
@@ -108,12 +110,26 @@ func (x *exchange) streamed(res *http.Response, from *bufio.Reader) bool {
 	return eventStream.Match(begins)
 }
 
+// What answers are read through is used again: nothing of it stays with a request.
+var (
+	rooms   = sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}
+	readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 32<<10) }}
+)
+
+func reader(from io.Reader) *bufio.Reader {
+	r := readers.Get().(*bufio.Reader)
+	r.Reset(from)
+	return r
+}
+
 var errLarge = errors.New("too large")
 
 // all reads an answer to its end; an error comes with what there was before it.
 func (x *exchange) all(from io.Reader) ([]byte, error) {
 	var b bytes.Buffer
-	piece := make([]byte, 32<<10)
+	room := rooms.Get().(*[]byte)
+	defer rooms.Put(room)
+	piece := *room
 	for {
 		n, err := from.Read(piece)
 		b.Write(piece[:n])
@@ -239,7 +255,9 @@ func (x *exchange) stream(res *http.Response, from io.Reader) {
 	x.w.WriteHeader(res.StatusCode)
 	r := &relay{exchange: x, status: res.StatusCode, stream: x.codec.assemble()}
 	err := x.write(nil)
-	piece := make([]byte, 32<<10)
+	room := rooms.Get().(*[]byte)
+	defer rooms.Put(room)
+	piece := *room
 	for err == nil {
 		var n int
 		n, err = from.Read(piece)
