@@ -90,13 +90,23 @@ func playGateway(ctx context.Context, l net.Listener, up *url.URL, role string) 
 		if o.Audit, err = gateway.OpenAudit(filepath.Join(dir, "audit.jsonl"), 1<<20); err != nil {
 			return err
 		}
-		o.Intervention.Corrector = changes(strings.Repeat("word ", 199)+"change", "I wait.")
+		o.Intervention.Corrector = waits{}
 	}
 	g, err := gateway.New(o)
 	if err != nil {
 		return err
 	}
 	return g.Serve(ctx, l, nil)
+}
+
+// waits is a corrector that remembers nothing.
+type waits struct{}
+
+func (waits) Correct(_ context.Context, c intervene.Context) (intervene.Correction, error) {
+	if strings.HasSuffix(c.Thought, "change") {
+		return intervene.Correction{Thought: "I wait."}, nil
+	}
+	return intervene.Correction{Thought: c.Thought}, nil
 }
 
 // bareProxy is the standard library's, as it comes, but for a pool that keeps connections.
