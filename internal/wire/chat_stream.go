@@ -63,7 +63,7 @@ func (s *chatStream) several() bool { return len(s.others) > 0 }
 
 // splice implements assembler. Details of reasoning name their places: those of the answer
 // come after those that have flowed.
-func (s *chatStream) splice(whole object, text string, _ Request) [][]byte {
+func (s *chatStream) splice(whole object, text string) [][]byte {
 	w := clone(whole)
 	for _, k := range []string{"id", "object", "created", "model", "provider", "service_tier", "system_fingerprint"} {
 		if delete(w, k); given(s.base[k]) {

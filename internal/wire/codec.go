@@ -46,7 +46,7 @@ type assembler interface {
 	several() bool
 	// splice is the rest of the stream, from the first event that was more than going on,
 	// where the answer goes on with a text and the other parts of whole, and ends as it does.
-	splice(whole object, text string, asked Request) [][]byte
+	splice(whole object, text string) [][]byte
 }
 
 // mark is how far a turn has come with an event.

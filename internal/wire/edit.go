@@ -28,7 +28,7 @@ func (x *exchange) edited() {
 		x.fail(UnreadableRequest, 0, fmt.Sprintf("the request asks for %d answers: where turns are edited one is given", x.asked.Choices))
 		return
 	}
-	res, ok := x.ask(x.sent, true)
+	res, ok := x.ask(x.sent, x.asCame)
 	if !ok {
 		return
 	}

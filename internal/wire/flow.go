@@ -259,7 +259,10 @@ func (f *flow) goesOn(draft Turn, whole object, text string) {
 	t.Streamed, t.Draft, t.Flowed = true, &draft, draft.Flowed
 	t.Text = draft.Flowed + text
 	t.settle(false)
-	frames := f.stream.splice(whole, text, f.asked)
+	if s, ok := f.stream.(*responsesStream); ok && f.asked.Stored {
+		f.renamed.put(s.begun.text("id"), whole.text("id"))
+	}
+	frames := f.stream.splice(whole, text)
 	f.report(t, nil, f.status)
 	out := f.tail
 	for _, frame := range frames {

@@ -435,6 +435,45 @@ func TestFlowOverlap(t *testing.T) {
 	}
 }
 
+// TestFlowStored: of a server that keeps answers a client knows a turn that went on by one
+// id, that with which it began; what goes on from it is told to the server by the id of the
+// answer that it keeps. No two items have one id.
+func TestFlowStored(t *testing.T) {
+	var bodies []string
+	up := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		bodies = append(bodies, string(b))
+		id := fmt.Sprintf("resp_%d", len(bodies))
+		w.Header().Set("Content-Type", "text/event-stream")
+		item := fmt.Sprintf(`{"type":"message","id":"msg_1","role":"assistant","content":[{"type":"output_text","text":"I read %s."}]}`, id)
+		call := `{"type":"function_call","id":"fc_1","call_id":"c","name":"read","arguments":"{}"}`
+		for _, e := range []string{
+			`{"type":"response.created","response":{"id":"` + id + `","output":[]}}`, `{"type":"response.output_item.added","output_index":0,"item":{"type":"message","id":"msg_1","content":[]}}`,
+			`{"type":"response.output_item.done","output_index":0,"item":` + item + `}`, `{"type":"response.output_item.done","output_index":1,"item":` + call + `}`,
+			`{"type":"response.completed","response":{"id":"` + id + `","status":"completed","output":[` + item + `,` + call + `]}}`,
+		} {
+			fmt.Fprintf(w, "data: %s\n\n", e)
+		}
+	})
+	base := front(t, up, wire.Options{Flow: true, Edit: func(_ context.Context, turn wire.Turn) (wire.Edit, error) {
+		if turn.Attempt > 0 || turn.N > 0 {
+			return wire.Edit{}, nil
+		}
+		return goesOn(turn), nil
+	}})
+	_, got, err := post(t, base+"/v1/responses", `{"stream":true,"input":"hi"}`)
+	if err != nil || strings.Contains(string(got), "resp_2\"") || !strings.Contains(string(got), `"msg_1_2"`) || strings.Count(string(got), `"response.completed"`) != 1 {
+		t.Errorf("%v: %s", err, got)
+	}
+	if _, _, err = post(t, base+"/v1/responses", `{"previous_response_id":"resp_1","stream":true,"input":"more"}`); err != nil || len(bodies) != 3 || !strings.Contains(bodies[2], `"previous_response_id":"resp_2"`) {
+		t.Errorf("%v: %q", err, bodies)
+	}
+	const other = `{"previous_response_id": "resp_3", "stream":true,"input":"more"}`
+	if _, _, err = post(t, base+"/v1/responses", other); err != nil || bodies[3] != other {
+		t.Errorf("%v: %q", err, bodies)
+	}
+}
+
 // TestPassKeys: what a program shows is what the server gets, wherever it stands; nothing
 // that is told holds it, though the server repeats it.
 func TestPassKeys(t *testing.T) {

@@ -182,7 +182,7 @@ func fuzzSplice(f *testing.F, c codec, seeds ...string) {
 			return
 		}
 		flowed := first.flowed()
-		out = append(out, bytes.Join(first.splice(second, text, Request{}), nil)...)
+		out = append(out, bytes.Join(first.splice(second, text), nil)...)
 		back := c.assemble()
 		if _, ok := feed(back, out, false); !ok {
 			t.Fatalf("the events cannot be read: %s", out)

@@ -295,7 +295,7 @@ func (*geminiStream) within() bool { return false } // a chunk has no parts that
 func (s *geminiStream) several() bool { return len(s.others) > 0 }
 
 // splice implements assembler.
-func (s *geminiStream) splice(whole object, text string, _ Request) [][]byte {
+func (s *geminiStream) splice(whole object, text string) [][]byte {
 	w := clone(whole)
 	for _, k := range []string{"responseId", "modelVersion"} {
 		if delete(w, k); given(s.base[k]) {

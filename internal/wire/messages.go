@@ -254,7 +254,7 @@ func (s *messagesStream) within() bool { return s.holds && s.inside }
 func (*messagesStream) several() bool { return false }
 
 // splice implements assembler: the blocks come after those that have flowed.
-func (s *messagesStream) splice(whole object, text string, _ Request) [][]byte {
+func (s *messagesStream) splice(whole object, text string) [][]byte {
 	w := clone(whole)
 	messages{}.edit(w, Edit{Thought: &text})
 	var f messagesFrames

@@ -61,6 +61,8 @@ type Proxy struct {
 	http   http.RoundTripper
 	secret [][]byte
 	turns  atomic.Int64
+
+	renamed renamed
 }
 
 // shortest is the least length of a key: a shorter one could not be told from text.
@@ -134,12 +136,13 @@ type exchange struct {
 	n     int
 	began time.Time
 
-	ctx   context.Context
-	stop  context.CancelCauseFunc
-	idle  *time.Timer
-	asked Request
-	sent  []byte // the body, as it is sent
-	read  object // the same, decoded
+	ctx    context.Context
+	stop   context.CancelCauseFunc
+	idle   *time.Timer
+	asked  Request
+	asCame bool   // the body is sent as it came
+	sent   []byte // the body, as it is sent
+	read   object // the same, decoded
 }
 
 // ServeHTTP implements http.Handler.

@@ -29,15 +29,19 @@ func (x *exchange) serveTurn() {
 		x.fail(UnreadableRequest, 0, fmt.Sprintf("the request cannot be read: %v", err))
 		return
 	}
-	x.sent = body
+	x.sent, x.asCame = body, true
 	x.asked = x.codec.request(x.read, x.at.name)
 	x.asked.Digest = digest(plain)
 	x.asked.Stream = x.asked.Stream || x.at.stream
+	if kept, ok := x.renamed.get(x.asked.Previous); ok && x.at.protocol == Responses {
+		x.read.set("previous_response_id", kept)
+		x.sent, x.asCame = encode(x.read), false
+	}
 	if x.opts.Edit != nil {
 		x.edited()
 		return
 	}
-	res, ok := x.ask(body, true)
+	res, ok := x.ask(x.sent, x.asCame)
 	if !ok {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/agentbound/agentbound/model"
 )
@@ -329,23 +330,32 @@ func (s *responsesStream) within() bool { return s.inner }
 func (*responsesStream) several() bool { return false }
 
 // splice implements assembler. The items come after those that have flowed, which are the
-// first of the response that ends the stream. A server that keeps answers knows this one by
-// its own id.
-func (s *responsesStream) splice(whole object, text string, asked Request) [][]byte {
+// first of the response that ends the stream. Clients refuse two items of one id, and a
+// response that ends under another id than it began with: see renamed.
+func (s *responsesStream) splice(whole object, text string) [][]byte {
 	w := clone(whole)
 	responses{}.edit(w, Edit{Thought: &text})
 	more := w.list("output")
 	flowed := s.last.list("output")
 	flowed = flowed[:min(s.items, len(flowed))]
+	known := map[string]bool{}
+	for _, it := range flowed {
+		known[it.text("id")] = true
+	}
+	for _, it := range more {
+		id := it.text("id")
+		for id != "" && known[id] { // of a server that counts anew in each answer
+			id += "_2"
+			it.set("id", id)
+		}
+		known[id] = true
+	}
 	f := &responsesWriter{from: s.next}
 	for i, it := range more {
 		f.item(s.items+i, it)
 	}
 	w.set("output", append(slices.Clone(flowed), more...))
-	if given(s.begun["id"]) && !asked.Stored {
-		w["id"] = s.begun["id"]
-	}
-	for _, k := range []string{"created_at", "previous_response_id"} {
+	for _, k := range []string{"id", "created_at", "previous_response_id"} {
 		if given(s.begun[k]) {
 			w[k] = s.begun[k]
 		}
@@ -532,6 +542,41 @@ func (s *responsesWriter) part(j int, p object, at func(map[string]any) map[stri
 }
 
 func (responses) fail(status int, message string) []byte { return chat{}.fail(status, message) }
+
+// renamed are answers that a server keeps, and that clients know by another id: a turn that
+// went on with a second answer has the id of the first, which is how its stream began. A
+// request that goes on from it is told to the server by the id of the second. Of many the
+// newest are remembered.
+type renamed struct {
+	mu   sync.Mutex
+	ids  map[string]string
+	made []string // oldest first
+}
+
+const mostRenamed = 10_000
+
+func (r *renamed) put(known, kept string) {
+	if known == "" || kept == "" || known == kept {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ids == nil {
+		r.ids = map[string]string{}
+	}
+	if len(r.made) >= mostRenamed {
+		delete(r.ids, r.made[0])
+		r.made = r.made[1:]
+	}
+	r.ids[known], r.made = kept, append(r.made, known)
+}
+
+func (r *renamed) get(known string) (string, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	kept, ok := r.ids[known]
+	return kept, ok
+}
 
 func (responses) broke(status int, message string) []byte {
 	code := "server_error"
