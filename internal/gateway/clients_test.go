@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,7 +24,9 @@ func TestPythonClients(t *testing.T) {
 	if python == "" {
 		t.Skip("AGENTBOUND_GATEWAY_PYTHON is not set: see make gateway-clients")
 	}
-	for name, peer := range map[string]modeltest.Protocol{"responses": modeltest.Responses{}, "chat": modeltest.Chat{}, "messages": modeltest.Anthropic{}} {
+	peers := map[string]modeltest.Protocol{"responses": modeltest.Responses{}, "chat": modeltest.Chat{}, "messages": modeltest.Anthropic{}}
+	for _, name := range slices.Sorted(maps.Keys(peers)) {
+		peer := peers[name]
 		for _, mode := range []string{"stream", ""} {
 			for _, edits := range []bool{true, false} {
 				t.Run(fmt.Sprintf("%s/%s/edited=%v", name, map[string]string{"stream": "streamed", "": "whole"}[mode], edits), func(t *testing.T) {

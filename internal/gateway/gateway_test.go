@@ -206,7 +206,7 @@ func callOf(id, args string) string {
 	return fmt.Sprintf(`{"id":%q,"type":"function","function":{"name":"read","arguments":%q}}`, id, args)
 }
 
-func post(t testing.TB, ctx context.Context, address, body string) (*http.Response, string, error) {
+func post(ctx context.Context, t testing.TB, address, body string) (*http.Response, string, error) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(body))
 	if err != nil {
@@ -234,7 +234,7 @@ func readBack(t *testing.T, answer string) wire.Turn {
 	}
 	s := httptest.NewServer(p)
 	defer s.Close()
-	if _, _, err := post(t, t.Context(), s.URL+"/v1/chat/completions", fmt.Sprintf(chatAsks, true)); err != nil || len(got) != 1 {
+	if _, _, err := post(t.Context(), t, s.URL+"/v1/chat/completions", fmt.Sprintf(chatAsks, true)); err != nil || len(got) != 1 {
 		t.Fatalf("%v: %v of %s", err, got, answer)
 	}
 	return got[0]
@@ -244,7 +244,6 @@ func readBack(t *testing.T, answer string) wire.Turn {
 // watches, and where there is nothing to decide, answers and requests pass to the byte.
 func TestPasses(t *testing.T) {
 	asks := strings.Replace(chatAsks, `"tools":[`, ` "later" : 1.50, "tools":[`, 1)
-	final := said(true, "All is done.")
 	for name, c := range map[string]struct {
 		corrector intervene.Corrector
 		o         gateway.Options
@@ -261,7 +260,7 @@ func TestPasses(t *testing.T) {
 		"kept end":  {changes("", ""), gateway.Options{}, asks, func(s bool) string { return said(s, "All is done.") }, ""},
 		"no answer": {fails(), gateway.Options{}, asks, func(bool) string { return `400!{"error":{"message":"no"}}` }, ""},
 		"cut off": {fails(), gateway.Options{}, asks, func(s bool) string {
-			return strings.Replace(strings.Replace(final, `"stop"`, `"length"`, 1), "x", "y", 0)
+			return strings.Replace(said(s, "All is do"), `"stop"`, `"length"`, 1)
 		}, ""},
 	} {
 		for _, stream := range []bool{true, false} {
@@ -272,7 +271,7 @@ func TestPasses(t *testing.T) {
 			base, asked := answers(t, answer)
 			s := front(t, base, c.corrector, c.o)
 			sent := fmt.Sprintf(c.asks, stream)
-			_, got, err := post(t, t.Context(), s.base+"/v1/chat/completions", sent)
+			_, got, err := post(t.Context(), t, s.base+"/v1/chat/completions", sent)
 			_, want, _ := strings.Cut(answer, "!")
 			if want == "" {
 				want = answer
@@ -304,7 +303,7 @@ func TestChanges(t *testing.T) {
 			base, asked := answers(t, said(stream, text, callOf("a", `{"id":"A","private":1}`), callOf("b", "{}")), strings.ReplaceAll(said(stream, "As you wish.", callOf("c", `{"id":"C"}`)), `"one"`, `"two"`))
 			c := changes(text, "I look at C alone.")
 			s := front(t, base, c, gateway.Options{})
-			_, got, err := post(t, t.Context(), s.base+"/v1/chat/completions", fmt.Sprintf(chatAsks, stream))
+			_, got, err := post(t.Context(), t, s.base+"/v1/chat/completions", fmt.Sprintf(chatAsks, stream))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -340,7 +339,7 @@ func TestChangesEnd(t *testing.T) {
 	for _, second := range []string{said(true, "It was A."), said(true, "", callOf("c", "{}"))} {
 		base, _ := answers(t, said(true, "All is done."), second)
 		s := front(t, base, changes("All is done.", "I have not looked yet."), gateway.Options{Arguments: true})
-		_, got, err := post(t, t.Context(), s.base+"/v1/chat/completions", fmt.Sprintf(chatAsks, true))
+		_, got, err := post(t.Context(), t, s.base+"/v1/chat/completions", fmt.Sprintf(chatAsks, true))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -386,7 +385,7 @@ func TestFails(t *testing.T) {
 				first := said(stream, draft, callOf("a", `{"id":"A"}`))
 				base, _ := answers(t, first, c.second)
 				s := front(t, base, c.corrector, gateway.Options{Corrector: 30 * time.Millisecond, Intervention: intervene.Intervention{OnFailure: on}})
-				_, got, err := post(t, t.Context(), s.base+"/v1/chat/completions", fmt.Sprintf(chatAsks, stream))
+				_, got, err := post(t.Context(), t, s.base+"/v1/chat/completions", fmt.Sprintf(chatAsks, stream))
 				if err != nil {
 					t.Fatalf("%s, %s: %v", name, on, err)
 				}
@@ -422,11 +421,11 @@ func TestGone(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() {
-		_, _, err := post(t, ctx, s.base+"/v1/chat/completions", fmt.Sprintf(chatAsks, true))
+		_, _, err := post(ctx, t, s.base+"/v1/chat/completions", fmt.Sprintf(chatAsks, true))
 		done <- err
 	}()
 	<-entered
-	res, _, err := post(t, t.Context(), s.base+"/v1/messages", "{}") // there is one place
+	res, _, err := post(t.Context(), t, s.base+"/v1/messages", "{}") // there is one place
 	if err != nil || res.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("%v, %v", res, err)
 	}
@@ -435,7 +434,7 @@ func TestGone(t *testing.T) {
 		t.Error("the client has an answer")
 	}
 	for i := 0; ; i++ { // the place is free again
-		res, _, err := post(t, t.Context(), s.base+"/v1/models", "{}")
+		res, _, err := post(t.Context(), t, s.base+"/v1/models", "{}")
 		if err == nil && res.StatusCode != http.StatusServiceUnavailable {
 			break
 		}
@@ -470,7 +469,7 @@ func TestBusy(t *testing.T) {
 	s := front(t, base, waits, gateway.Options{InFlight: 1})
 	got := make(chan string)
 	go func() {
-		_, body, _ := post(t, t.Context(), s.base+"/v1/chat/completions", fmt.Sprintf(chatAsks, true))
+		_, body, _ := post(t.Context(), t, s.base+"/v1/chat/completions", fmt.Sprintf(chatAsks, true))
 		got <- body
 	}()
 	<-entered
@@ -478,7 +477,7 @@ func TestBusy(t *testing.T) {
 		"/v1/chat/completions": `{"error":{"code":"proxy_error"`, "/v1/responses": `{"error":{"code":"proxy_error"`,
 		"/v1/messages": `"type":"overloaded_error"`, "/v1beta/models/m:generateContent": `"status":"UNAVAILABLE"`,
 	} {
-		res, body, err := post(t, t.Context(), s.base+path, "{}")
+		res, body, err := post(t.Context(), t, s.base+path, "{}")
 		if err != nil || res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") != "1" || !strings.Contains(body, has) || !json.Valid([]byte(body)) {
 			t.Errorf("%s: %v, %v, %s", path, res, err, body)
 		}
@@ -503,7 +502,7 @@ func TestShadowDoesNotWait(t *testing.T) {
 	base, _ := answers(t, answer)
 	s := front(t, base, waits, gateway.Options{Shadow: true, InFlight: 1})
 	for range 3 { // one is watched, for the others there is no place
-		if _, got, err := post(t, t.Context(), s.base+"/v1/chat/completions", fmt.Sprintf(chatAsks, true)); err != nil || got != answer {
+		if _, got, err := post(t.Context(), t, s.base+"/v1/chat/completions", fmt.Sprintf(chatAsks, true)); err != nil || got != answer {
 			t.Errorf("%v, %s", err, got)
 		}
 	}
@@ -523,7 +522,7 @@ func TestKeysStayOut(t *testing.T) {
 	for _, answer := range []string{`503!{"error":{"message":"what is ` + secret + `?"}}`, "data: {\"error\":{\"message\":\"what is " + secret + "?\"}}\n\n", said(true, draft, callOf("a", "{}"))} {
 		base, _ := answers(t, answer, `503!{"error":{"message":"what is `+secret+`?"}}`)
 		s := front(t, base, changes(draft, "I wait."), gateway.Options{})
-		if _, _, err := post(t, t.Context(), s.base+"/v1/chat/completions?key="+url.QueryEscape(secret), fmt.Sprintf(chatAsks, true)); err != nil {
+		if _, _, err := post(t.Context(), t, s.base+"/v1/chat/completions?key="+url.QueryEscape(secret), fmt.Sprintf(chatAsks, true)); err != nil {
 			t.Fatal(err)
 		}
 		var page bytes.Buffer
@@ -574,7 +573,7 @@ func TestMany(t *testing.T) {
 	for i := range 40 {
 		group.Go(func() {
 			name := fmt.Sprintf("m%d", i)
-			_, got, err := post(t, t.Context(), s.base+"/v1/chat/completions", strings.Replace(fmt.Sprintf(chatAsks, true), `"m"`, fmt.Sprintf("%q", name), 1))
+			_, got, err := post(t.Context(), t, s.base+"/v1/chat/completions", strings.Replace(fmt.Sprintf(chatAsks, true), `"m"`, fmt.Sprintf("%q", name), 1))
 			want := "first-" + name
 			if strings.HasSuffix(name, "1") {
 				want = "again-" + name

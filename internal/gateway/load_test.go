@@ -86,7 +86,7 @@ func playGateway(ctx context.Context, l net.Listener, up *url.URL, role string) 
 		if err != nil {
 			return err
 		}
-		defer os.RemoveAll(dir)
+		defer func() { _ = os.RemoveAll(dir) }()
 		if o.Audit, err = gateway.OpenAudit(filepath.Join(dir, "audit.jsonl"), 1<<20); err != nil {
 			return err
 		}

@@ -44,7 +44,7 @@ var schemaOfRead = map[string]any{"type": "object", "properties": map[string]any
 func run(name, args string) string {
 	var a struct{ ID string }
 	_ = json.Unmarshal([]byte(args), &a)
-	return fmt.Sprintf(`{"%s":"record of %s"}`, name, a.ID)
+	return fmt.Sprintf(`{%q:%q}`, name, "record of "+a.ID)
 }
 
 func (h *heard) turn(text string, calls []string) {

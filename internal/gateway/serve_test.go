@@ -73,7 +73,7 @@ func TestEnds(t *testing.T) {
 	clients, admin, stop, ended := serving(t, base, gateway.Options{Intervention: intervene.Intervention{Corrector: waits}})
 	got := make(chan string, 1)
 	go func() {
-		_, body, err := post(t, t.Context(), clients+"/v1/chat/completions", fmt.Sprintf(chatAsks, true))
+		_, body, err := post(t.Context(), t, clients+"/v1/chat/completions", fmt.Sprintf(chatAsks, true))
 		got <- fmt.Sprint(body, err)
 	}()
 	<-entered
@@ -88,7 +88,7 @@ func TestEnds(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 	}
 	for i := 0; ; i++ {
-		if _, _, err := post(t, t.Context(), clients+"/v1/chat/completions", "{}"); err != nil {
+		if _, _, err := post(t.Context(), t, clients+"/v1/chat/completions", "{}"); err != nil {
 			break
 		}
 		if i > 500 {
@@ -117,7 +117,7 @@ func TestEndsInTime(t *testing.T) {
 	clients, _, stop, ended := serving(t, base, gateway.Options{Grace: 50 * time.Millisecond, Intervention: intervene.Intervention{Corrector: hangs}})
 	got := make(chan error, 1)
 	go func() {
-		_, body, err := post(t, t.Context(), clients+"/v1/chat/completions", fmt.Sprintf(chatAsks, true))
+		_, body, err := post(t.Context(), t, clients+"/v1/chat/completions", fmt.Sprintf(chatAsks, true))
 		if strings.Contains(body, `"read"`) {
 			t.Errorf("the call passed: %s", body)
 		}
@@ -146,7 +146,7 @@ func TestAdmin(t *testing.T) {
 	}
 	defer audit.Close()
 	clients, admin, _, _ := serving(t, base, gateway.Options{Audit: audit, Intervention: intervene.Intervention{Corrector: changes(draft, "I wait.")}})
-	if _, _, err := post(t, t.Context(), clients+"/v1/chat/completions", fmt.Sprintf(chatAsks, true)); err != nil {
+	if _, _, err := post(t.Context(), t, clients+"/v1/chat/completions", fmt.Sprintf(chatAsks, true)); err != nil {
 		t.Fatal(err)
 	}
 	for path, has := range map[string]string{
@@ -195,7 +195,7 @@ func TestUnaudited(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, got, err := post(t, t.Context(), clients+"/v1/chat/completions", fmt.Sprintf(chatAsks, true)); err != nil || !strings.Contains(got, "could not be reviewed") {
+		if _, got, err := post(t.Context(), t, clients+"/v1/chat/completions", fmt.Sprintf(chatAsks, true)); err != nil || !strings.Contains(got, "could not be reviewed") {
 			t.Errorf("%v, %s", err, got)
 		}
 		if status, _ := get(t, admin+"/readyz", ""); status != want {
