@@ -16,5 +16,5 @@ program=$(mktemp -d)
 trap 'rm -rf "$program"' EXIT
 go test -c -o "$program/load.test" ./internal/gateway
 cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo 2>/dev/null | head -n 1)
-printf '%s, %s, %s\n' "$(go env GOVERSION)" "$(go env GOOS)/$(go env GOARCH)" "${cpu:-unknown processor}"
+printf '%s, %s, %s, niceness %s\n' "$(go env GOVERSION)" "$(go env GOOS)/$(go env GOARCH)" "${cpu:-unknown processor}" "$(nice)"
 AGENTBOUND_GATEWAY_LOAD=$2 "$program/load.test" -test.run "^$test\$" -test.v -test.timeout 2h 2>&1 | sed -E -e '/^=== /d' -e 's/^ +load_test\.go:[0-9]+: //' -e 's/ \([0-9.]+s\)$//'
