@@ -22,7 +22,7 @@ func (t *trial) Resume(ctx context.Context, _ episode.Brief, past agent.Past) (a
 			return nil, err
 		}
 		if !decides(d, step) {
-			return nil, &agent.NotResumedError{Why: fmt.Sprintf("decision %d: %s decides otherwise now than the record says", i, t.Ref().Name)}
+			return nil, fmt.Errorf("decision %d: %w", i, &agent.NotResumedError{Why: t.Ref().Name + " decides otherwise now than the record says"})
 		}
 		seen = agent.Seen(step)
 	}

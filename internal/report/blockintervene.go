@@ -120,22 +120,24 @@ func (r *Report) table4() block {
 	return b
 }
 
-// interventionColumns names each intervention of the set-ups once, in the order of the
-// report; where two of a name are not the same, a part of their digest follows.
+// interventionColumns names each kind of intervention of the set-ups once, in the order of
+// the report; where two of a kind are not the same, a part of their digest follows.
 func (r *Report) interventionColumns(sets [][]*Run) (names map[agentbound.RunID]string, columns []string) {
 	refs := map[string][]agentbound.Digest{}
 	for _, runs := range sets {
 		for _, x := range runs {
-			if d := agentbound.DigestJSON(x.plan.Intervention); !slices.Contains(refs[x.Intervention], d) {
-				refs[x.Intervention] = append(refs[x.Intervention], d)
+			kind, _ := kindOf(x.Intervention)
+			if d := agentbound.DigestJSON(x.plan.Intervention); !slices.Contains(refs[kind], d) {
+				refs[kind] = append(refs[kind], d)
 			}
 		}
 	}
 	names = map[agentbound.RunID]string{}
 	for _, runs := range sets {
 		for _, x := range runs {
-			name := clean(x.Intervention)
-			if len(refs[x.Intervention]) > 1 {
+			kind, _ := kindOf(x.Intervention)
+			name := clean(kind)
+			if len(refs[kind]) > 1 {
 				name = fmt.Sprintf("%s\n%.6s", name, agentbound.DigestJSON(x.plan.Intervention))
 			}
 			names[x.ID] = name

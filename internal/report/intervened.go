@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/metric"
@@ -99,7 +100,7 @@ func count1(yes bool) int {
 	return 0
 }
 
-// done is the whole. The model that an intervention asks is its settings' "model".
+// done is the whole.
 func (v *review) done(i agentbound.Intervention, prices price.Table) *Intervened {
 	v.ReviewMS, v.GateMS = latency(v.reviews), latency(v.gate)
 	v.Cost = interventionCost(i, v.spent, prices)
@@ -119,10 +120,18 @@ func latency(ms []int64) *Latency {
 	return l
 }
 
+// kindOf takes the name of an intervention apart: what it is, and the specification of the
+// model that it asks, as in aligner:compat:MODEL@BASE_URL; empty where it asks none.
+func kindOf(name string) (kind, spec string) {
+	kind, spec, _ = strings.Cut(name, ":")
+	return kind, spec
+}
+
 func interventionCost(i agentbound.Intervention, spent agentbound.Usage, prices price.Table) Cost {
 	c := Cost{InputTokens: spent.InputTokens, OutputTokens: spent.OutputTokens, CachedTokens: spent.CachedTokens, ReusedTokens: spent.ReusedTokens, Basis: BasisUnknown}
-	spec, usd := i.Settings["model"], 0.0
-	switch rate, _ := prices.Find(spec, nil); {
+	usd := 0.0
+	_, spec := kindOf(i.Name)
+	switch rate, _ := prices.Find(spec, i.Settings); {
 	case spent.USD > 0:
 		c.Basis, usd = BasisTold, spent.USD
 	case spec == "" && spent.InputTokens+spent.OutputTokens == 0:

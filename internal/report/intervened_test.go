@@ -16,10 +16,10 @@ import (
 )
 
 // calibrated is a bare run and one with an intervention, of one set-up.
-func calibrated(l *library, settings map[string]string) (bare, with store.Run) {
+func calibrated(l *library, name string) (bare, with store.Run) {
 	p := plan("openai:gpt-5.5")
 	bare = l.fill(p, cautious(8))
-	p.Intervention = agentbound.Intervention{Name: "calibrator", Version: "1", Settings: settings}
+	p.Intervention = agentbound.Intervention{Name: name, Version: "1"}
 	return bare, l.fillWith(p, cautious(2), corrected)
 }
 
@@ -28,7 +28,7 @@ func calibrated(l *library, settings map[string]string) (bare, with store.Run) {
 // times, and the two that were not edited failed both times.
 func TestPairsBareAndIntervention(t *testing.T) {
 	l := newLibrary(t)
-	bare, with := calibrated(l, nil)
+	bare, with := calibrated(l, "calibrator")
 	r := l.collect(report.Options{}, with, bare) // in any order
 	if len(r.Interventions) != 1 || len(r.Unpaired) != 0 {
 		t.Fatalf("%d pairings, unpaired %+v", len(r.Interventions), r.Unpaired)
@@ -69,9 +69,9 @@ func TestPairsBareAndIntervention(t *testing.T) {
 // TestInterventionsCost is worked by hand: 72 reviews of 100 and 10 tokens, 10 to 21 ms.
 func TestInterventionsCost(t *testing.T) {
 	l := newLibrary(t)
-	bare, with := calibrated(l, map[string]string{"model": "compat:judge@http://127.0.0.1:1/v1"})
+	bare, with := calibrated(l, "aligner:compat:editor@http://127.0.0.1:1/v1")
 	in, out := 1., 10.
-	prices := price.Table{{Models: []string{"judge"}, Input: &in, Output: &out, AsOf: "2026-11-30"}}
+	prices := price.Table{{Models: []string{"editor"}, Input: &in, Output: &out, AsOf: "2026-11-30"}}
 	r := l.collect(report.Options{Prices: prices}, bare, with)
 	if r.Runs[0].Intervened != nil {
 		t.Error("bare has no intervention")
@@ -120,7 +120,7 @@ func TestGatesCount(t *testing.T) {
 // TestUnpairedNamesTheDifference: a bare run of another set-up is no control.
 func TestUnpairedNamesTheDifference(t *testing.T) {
 	l := newLibrary(t)
-	bare, _ := calibrated(l, nil)
+	bare, _ := calibrated(l, "calibrator")
 	p := plan("openai:gpt-5.5")
 	p.Intervention, p.Seed = agentbound.Intervention{Name: "placebo"}, 7
 	r := l.collect(report.Options{}, bare, l.fill(p, perfect))
@@ -149,7 +149,7 @@ func TestInterventionsByName(t *testing.T) {
 // TestCSVPairs: a run with an intervention has its differences beside its measures.
 func TestCSVPairs(t *testing.T) {
 	l := newLibrary(t)
-	bare, with := calibrated(l, nil)
+	bare, with := calibrated(l, "calibrator")
 	rows, err := csv.NewReader(bytes.NewReader(write(t, l.collect(report.Options{}, bare, with), report.CSV, report.WriteOptions{}))).ReadAll()
 	if err != nil {
 		t.Fatal(err)
