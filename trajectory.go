@@ -184,7 +184,7 @@ type Step struct {
 // conversation, so that the conversation can be put together again (internal/fork). What
 // is absent is as the step has it.
 type Said struct {
-	Asked Digest     `json:"asked"`           // of all that was sent for this decision, before it was drafted
+	Asked Digest     `json:"asked"`           // of all that was sent for this decision, before it was drafted, but for states
 	Text  *string    `json:"text,omitempty"`  // where it is not what the Thought and the calls give
 	Calls []SaidCall `json:"calls,omitempty"` // where ids or arguments are not the record's own
 	Note  string     `json:"note,omitempty"`  // what the subject was told of a turn that could not be used

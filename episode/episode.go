@@ -97,6 +97,19 @@ func New(cfg Config) *Episode {
 	return e
 }
 
+// Resume begins an episode that goes on from another's steps, none of which ended it. They
+// stand in its record as they are; what they did to the world is for the caller to bring
+// about.
+func Resume(cfg Config, steps []agentbound.Step) *Episode {
+	e := New(cfg)
+	for _, s := range steps {
+		e.taken++
+		e.history = append(e.history, turnOf(s))
+		e.tr.Steps = append(e.tr.Steps, s)
+	}
+	return e
+}
+
 // Brief is what to show the subject.
 func (e *Episode) Brief() Brief {
 	return Brief{Setting: e.tr.Setting, Instruction: e.tr.Instruction, Tools: e.tr.Tools}

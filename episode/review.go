@@ -39,17 +39,6 @@ func (e *Episode) LastReview() *agentbound.Review { return e.review }
 // time, for a trial that is lived through again.
 func (e *Episode) Reviewed(r *agentbound.Review) { e.review = r }
 
-// Relive takes over the steps of a trial that this one goes on from, as they stand: what
-// they did to the world is for the caller to bring about. It is for an episode that has
-// no step yet, and for steps that did not end their trial.
-func (e *Episode) Relive(steps []agentbound.Step) {
-	for _, s := range steps {
-		e.taken++
-		e.history = append(e.history, turnOf(s))
-		e.tr.Steps = append(e.tr.Steps, s)
-	}
-}
-
 func (e *Episode) context(thought string) intervene.Context {
 	return intervene.Context{Instruction: e.tr.Instruction, History: e.history, Tools: e.names, Thought: thought}
 }

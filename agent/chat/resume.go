@@ -99,13 +99,15 @@ func (a *Agent) Resume(_ context.Context, b episode.Brief, past agent.Past) (age
 	return p, nil
 }
 
-// digest is that of all that is sent for the next decision. What a message shows of
-// reasoning is never sent; what a provider wants back is in its state.
+// digest is that of all that is sent for the next decision, but for what providers want
+// back: that is opaque, stands in the record as it came or makes the trial one that cannot be
+// resumed, and in a replayed recording lacks the secrets that were struck out of it. What a
+// message shows of reasoning is never sent.
 func (p *policy) digest() agentbound.Digest {
 	r := p.request
 	r.Messages = make([]model.Message, len(p.request.Messages))
 	for i, m := range p.request.Messages {
-		m.Reasoning = ""
+		m.Reasoning, m.State = "", nil
 		r.Messages[i] = m
 	}
 	return agentbound.DigestJSON(r)

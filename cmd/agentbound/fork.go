@@ -18,6 +18,7 @@ import (
 	"github.com/agentbound/agentbound/internal/fork"
 	"github.com/agentbound/agentbound/internal/run"
 	"github.com/agentbound/agentbound/internal/store"
+	"github.com/agentbound/agentbound/intervene"
 	"github.com/agentbound/agentbound/suite"
 )
 
@@ -98,8 +99,11 @@ func (o forking) place() (step, draw int, err error) {
 	return step, 0, nil
 }
 
+// corrects resolves what --intervene names.
+type corrects func(r rooms, name string) (intervene.Intervention, error)
+
 // forks carries out replay --fork.
-func (o forking) forks(ctx context.Context, io stdio, db store.Store, ref string) error {
+func (o forking) forks(ctx context.Context, io stdio, db store.Store, ref string, resolve corrects) error {
 	rooms, err := o.rooms()
 	if err != nil {
 		return err
@@ -108,7 +112,7 @@ func (o forking) forks(ctx context.Context, io stdio, db store.Store, ref string
 	if err != nil {
 		return err
 	}
-	c, err := o.parts(rooms, s, plan)
+	c, err := o.parts(rooms, s, plan, resolve)
 	if err != nil {
 		return err
 	}
@@ -134,7 +138,7 @@ func (o forking) forks(ctx context.Context, io stdio, db store.Store, ref string
 }
 
 // parts are what forks of a plan are made with.
-func (o forking) parts(rooms rooms, s *suite.Suite, plan agentbound.Plan) (fork.Config, error) {
+func (o forking) parts(rooms rooms, s *suite.Suite, plan agentbound.Plan, resolve corrects) (fork.Config, error) {
 	if err := fork.RefusesPlan(plan); err != nil {
 		return fork.Config{}, usage("run %s cannot be forked: %w", plan.ID(), err)
 	}
@@ -150,7 +154,7 @@ func (o forking) parts(rooms rooms, s *suite.Suite, plan agentbound.Plan) (fork.
 	if err != nil {
 		return fork.Config{}, err
 	}
-	i, err := rooms.intervention(o.with)
+	i, err := resolve(rooms, o.with)
 	if err != nil {
 		return fork.Config{}, err
 	}

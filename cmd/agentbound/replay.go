@@ -44,7 +44,7 @@ twice. See docs/forking.md.`,
 				return err
 			}
 			if o.at != "" {
-				return errors.Join(o.forks(cmd.Context(), io, db, args[0]), db.Close())
+				return errors.Join(o.forks(cmd.Context(), io, db, args[0], rooms.intervention), db.Close())
 			}
 			return errors.Join(replay(cmd.Context(), io, db, newRooms(), args[0], show), db.Close())
 		},

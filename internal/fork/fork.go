@@ -309,8 +309,8 @@ func (f *forker) branch(ctx context.Context, p Point) (b branch, dropped string,
 	if b.next.Thought == "" {
 		return b, "it shows no Thought that could stand or be corrected", nil
 	}
-	if err := run.SamePlan(f.Plan, p.Trial, b.tr); err != nil {
-		return b, err.Error(), nil
+	if dropped = why(run.SamePlan(f.Plan, p.Trial, b.tr)); dropped != "" {
+		return b, dropped, nil
 	}
 	if b.agent, err = f.resumer(ctx, b.family, b.task); err != nil {
 		return b, "", err
@@ -327,6 +327,9 @@ func (f *forker) branch(ctx context.Context, p Point) (b branch, dropped string,
 // why is a reason without the number of the decision, so that equal ones are counted
 // together.
 func why(err error) string {
+	if err == nil {
+		return ""
+	}
 	if refused, ok := errors.AsType[*agent.NotResumedError](err); ok {
 		return refused.Why
 	}
@@ -367,11 +370,9 @@ func (f *forker) world(ctx context.Context, b branch) (world.World, error) {
 
 // episode is one that stands as it did at the decision.
 func (f *forker) episode(b branch, w world.World, i intervene.Intervention, seed uint64) *episode.Episode {
-	e := episode.New(episode.Config{
+	return episode.Resume(episode.Config{
 		Task: b.task, World: w, WorldName: f.World.Name(), Agent: f.Plan.Agent.Name, Intervention: i, Limits: f.Plan.Limits, Seed: seed, Clock: f.Clock,
-	})
-	e.Relive(b.tr.Steps[:b.Step])
-	return e
+	}, b.tr.Steps[:b.Step])
 }
 
 // edited is a correction of a decision's Thought, or why there is none.
@@ -460,7 +461,8 @@ func (f *forker) sample(ctx context.Context, b branch, e edited, arm agentbound.
 	case err != nil && !errors.Is(err, store.ErrNotFound):
 		return res, err
 	case err == nil && res.Trajectory.End.Reason != agentbound.EndFault:
-		return res, f.judge(ctx, b, &res)
+		err = f.judge(ctx, b, &res)
+		return res, err
 	}
 	for left := attempts; left > 0; left-- {
 		tr, err := f.play(ctx, b, e, arm, n, key)
@@ -476,7 +478,8 @@ func (f *forker) sample(ctx context.Context, b branch, e edited, arm agentbound.
 	if err := f.Store.Put(context.WithoutCancel(ctx), []agentbound.Result{res}); err != nil {
 		return res, err
 	}
-	return res, f.judge(ctx, b, &res)
+	err = f.judge(ctx, b, &res)
+	return res, err
 }
 
 // judge asks the judges that have not scored a sample. What they are shown does not tell
