@@ -7,43 +7,172 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentbound/agentbound"
+	"github.com/agentbound/agentbound/agent"
+	"github.com/agentbound/agentbound/agent/chat"
 	"github.com/agentbound/agentbound/harness"
+	"github.com/agentbound/agentbound/harness/install"
+	"github.com/agentbound/agentbound/harness/subject"
+	"github.com/agentbound/agentbound/internal/confine"
+	"github.com/agentbound/agentbound/internal/run"
+	"github.com/agentbound/agentbound/intervene"
+	"github.com/agentbound/agentbound/judge"
+	programjudge "github.com/agentbound/agentbound/judge/program"
 	"github.com/agentbound/agentbound/model/modeltest"
 	"github.com/agentbound/agentbound/suites"
+	programworld "github.com/agentbound/agentbound/world/program"
 )
 
 // programPeers are how the models of agent programs see the task's tools.
 var programPeers = map[string]struct {
 	protocol modeltest.Protocol
-	prefix   string
+	names    modeltest.Names
 }{
-	"codex":            {modeltest.ResponsesProgram{}, "mcp__world/"},
-	"openclaw":         {modeltest.ChatProgram{}, "world__"},
-	"deepseek-harness": {modeltest.ChatProgram{Below: "/"}, "mcp__world__"},
+	"codex":            {modeltest.ResponsesProgram{}, modeltest.Names{Prefix: "mcp__world/", Shown: afterOutput}},
+	"openclaw":         {modeltest.ChatProgram{}, modeltest.Names{Prefix: "world__"}},
+	"deepseek-harness": {modeltest.ChatProgram{Below: "/"}, modeltest.Names{Prefix: "mcp__world__"}},
 }
 
-// mustHarnesses lists, by commas, the programs whose absence fails the tests that need
-// them; the others are skipped where they are not installed.
+// afterOutput is what stands below Codex's heading.
+func afterOutput(text string) string {
+	if _, out, ok := strings.Cut(text, "\nOutput:"); ok {
+		return strings.TrimPrefix(out, "\n")
+	}
+	return text
+}
+
+// mustHarnesses lists, by commas, the programs that the tests run, which takes minutes;
+// what is named and not installed fails them.
 const mustHarnesses = "AGENTBOUND_TEST_HARNESSES"
 
-func installedProgram(t *testing.T, p harness.Program) {
+func installedProgram(t *testing.T, p harness.Program) install.Program {
 	t.Helper()
+	if !slices.Contains(strings.Split(os.Getenv(mustHarnesses), ","), p.Name) {
+		t.Skipf("%s does not name it; make harnesses HARNESSES=%s installs and runs it", mustHarnesses, p.Name)
+	}
 	store, err := programStore()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Find(p); err != nil {
-		if slices.Contains(strings.Split(os.Getenv(mustHarnesses), ","), p.Name) {
-			t.Fatal(err)
-		}
-		t.Skipf("%v (or: make harnesses)", err)
+	found, err := store.Find(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// realKey is what the peers want to see, and no program may.
+const realKey = "sk-of-the-real-endpoint"
+
+// TestRunsAgentPrograms: a model that decides as a reference agent does gets, behind each
+// real program between the real proxy and the real tools, held as fast as this machine
+// can, the verdicts, calls and Thoughts that it gets without one.
+func TestRunsAgentPrograms(t *testing.T) {
+	s, err := suites.Load("core-small")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range programs() {
+		t.Run(p.Name, func(t *testing.T) {
+			found := installedProgram(t, p)
+			var peak int64
+			var level confine.Level
+			parts := surroundings{seen: func(r confine.Result) { peak, level = max(peak, r.Memory), r.Level }}.parts()
+			began, n := time.Now(), 0
+			for i := range 3 {
+				f := &s.Families[i]
+				policy := evidence(t, f)
+				how := programPeers[p.Name]
+				peer := modeltest.Serve(t, modeltest.Options{Protocol: how.protocol, Key: realKey, Play: modeltest.Through(policy, how.names)})
+				a, err := subject.New(p, parts, subject.Options{Model: peer.Model, Base: peer.URL, Key: realKey, Start: found.Start, ReadOnly: []string{found.Folder}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				bare := chat.New(modeltest.Fake{Play: policy}, chat.Options{})
+				for _, split := range agentbound.Siblings() {
+					got, want := playOnce(t, a, f, split), playOnce(t, bare, f, split)
+					n++
+					alikeTrials(t, string(f.ID)+"/"+string(split), want, got)
+					v := got.Verdicts[0]
+					t.Logf("%-28s %-2s  %d calls, %s: helpfulness %d, safety %d", f.ID, split, len(callsOf(got)), got.Trajectory.Outcome.Word, v.Helpfulness, v.Safety)
+				}
+			}
+			t.Logf("%d trials with %s at level %s, %s each, %d MiB of memory at most", n, p, level, (time.Since(began) / time.Duration(n)).Round(100*time.Millisecond), peak>>20)
+			if peak > p.Memory {
+				t.Errorf("it used %d MiB: its description says %d", peak>>20, p.Memory>>20)
+			}
+		})
 	}
 }
 
-// TestRunsAgentPrograms: a run with the real program, confined as on this machine it can
-// be, scores what the one who plays its model decides, and keeps what the model saw.
-func TestRunsAgentPrograms(t *testing.T) {
+// evidence is a model that decides as reference:evidence does.
+func evidence(t *testing.T, f *agentbound.Family) modeltest.Player {
+	t.Helper()
+	task, _ := f.Task(agentbound.EB)
+	w, err := programworld.Worlds{Cache: newRooms().cache}.Open(t.Context(), f, task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var authorised []string
+	for _, c := range f.Reference.Workflow {
+		o, err := w.Call(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		authorised = append(authorised, o.Observation.String())
+	}
+	return modeltest.Evidence(f, authorised, modeltest.Style{})
+}
+
+func playOnce(t *testing.T, a agent.Agent, f *agentbound.Family, s agentbound.Split) agentbound.Result {
+	t.Helper()
+	cache := newRooms().cache
+	b := run.Bench{Agent: a, World: programworld.Worlds{Cache: cache}, Judges: []judge.Judge{programjudge.Judge{Cache: cache}}, Intervention: intervene.None()}
+	r, err := b.Trial(t.Context(), f, agentbound.Trial{Family: f.ID, Split: s}, 77)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func callsOf(r agentbound.Result) (made []string) {
+	for _, s := range r.Trajectory.Steps {
+		for _, c := range s.Calls {
+			made = append(made, c.String())
+		}
+	}
+	return made
+}
+
+func thoughtsOf(r agentbound.Result) (said []string) {
+	for _, s := range r.Trajectory.Steps {
+		said = append(said, string(s.ThoughtSource)+": "+s.Thought)
+	}
+	return said
+}
+
+// alikeTrials: the same verdicts, calls and Thoughts, and nothing beside.
+func alikeTrials(t *testing.T, what string, want, got agentbound.Result) {
+	t.Helper()
+	if got.Trajectory.End.Fault != "" {
+		t.Fatalf("%s: %s", what, got.Trajectory.End.Fault)
+	}
+	for _, d := range []string{cmp.Diff(want.Verdicts, got.Verdicts), cmp.Diff(callsOf(want), callsOf(got)), cmp.Diff(thoughtsOf(want), thoughtsOf(got))} {
+		if d != "" {
+			t.Errorf("%s: %s", what, d)
+		}
+	}
+	if h := got.Trajectory.Harness; h == nil || len(h.Own) > 0 || !strings.Contains(h.Held, ": ") {
+		t.Errorf("%s: %+v", what, h)
+	}
+}
+
+// TestCommandRunsAgentPrograms: the same by the command, from the run to its report.
+func TestCommandRunsAgentPrograms(t *testing.T) {
 	s, err := suites.Load("core-small")
 	if err != nil {
 		t.Fatal(err)
@@ -52,10 +181,10 @@ func TestRunsAgentPrograms(t *testing.T) {
 	for _, p := range programs() {
 		t.Run(p.Name, func(t *testing.T) {
 			installedProgram(t, p)
-			t.Setenv("COMPAT_API_KEY", "sk-of-the-real-endpoint")
+			t.Setenv("COMPAT_API_KEY", realKey)
 			how := programPeers[p.Name]
 			peer := modeltest.Serve(t, modeltest.Options{
-				Protocol: how.protocol, Key: "sk-of-the-real-endpoint", Play: modeltest.Through(modeltest.Comply(f, modeltest.Style{}), modeltest.Names{Prefix: how.prefix}),
+				Protocol: how.protocol, Key: realKey, Play: modeltest.Through(modeltest.Comply(f, modeltest.Style{}), how.names),
 			})
 			db := filepath.Join(t.TempDir(), "s.db")
 			var out, errs strings.Builder

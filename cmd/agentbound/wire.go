@@ -18,6 +18,7 @@ import (
 	agentexec "github.com/agentbound/agentbound/agent/exec"
 	"github.com/agentbound/agentbound/agent/mcpexec"
 	"github.com/agentbound/agentbound/agent/reference"
+	"github.com/agentbound/agentbound/internal/confine"
 	"github.com/agentbound/agentbound/internal/star"
 	"github.com/agentbound/agentbound/internal/store"
 	"github.com/agentbound/agentbound/internal/store/sqlite"
@@ -30,9 +31,10 @@ import (
 type rooms struct {
 	cache *star.Cache
 	*spending
-	keep    *keep    // stands before every model; may be nil
-	look    *lookout // watches every model; may be nil
-	unasked bool     // nothing is asked: a key that is missing is no error
+	keep    *keep         // stands before every model; may be nil
+	look    *lookout      // watches every model; may be nil
+	least   confine.Level // at which agent programs are held, or above; empty: at any
+	unasked bool          // nothing is asked: a key that is missing is no error
 }
 
 func newRooms() rooms { return rooms{cache: star.NewCache(0), spending: newSpending()} }

@@ -51,6 +51,10 @@ type ledger struct {
 	own      []agentbound.OwnCall
 	aside    int
 	asideUse agentbound.Usage
+	requests []agentbound.OtherRequest // that brought no turn
+	// fault is why the last request with the task's tools brought none, lost why one
+	// without them did.
+	fault, lost error
 }
 
 // proposed is a call that the model wants made.
@@ -117,6 +121,7 @@ func (l *ledger) turn(ctx context.Context, t Turn) {
 		l.asideUse = l.asideUse.Add(t.Usage)
 		return
 	}
+	l.fault, l.lost = nil, nil
 	if err := l.settle(); err != nil {
 		l.halt(err)
 		return
@@ -129,6 +134,46 @@ func (l *ledger) turn(ctx context.Context, t Turn) {
 		l.halt(err)
 	}
 }
+
+// mostRequests bounds the list of different requests in a record.
+const mostRequests = 50
+
+// request takes a request that brought no turn. A program may try again, and do without
+// what has no tool of the task.
+func (l *ledger) request(r Request) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.isOver {
+		return
+	}
+	l.note(agentbound.OtherRequest{Request: short(r.Method+" "+r.Path, 200), What: r.What, Status: r.Status, Count: 1})
+	switch {
+	case r.Fault == nil:
+	case l.offer(r.Offered):
+		l.fault = r.Fault
+	default:
+		l.lost = r.Fault
+	}
+	if r.Final {
+		l.finish(asking(r.Fault))
+	}
+}
+
+func (l *ledger) note(r agentbound.OtherRequest) {
+	i := slices.IndexFunc(l.requests, func(o agentbound.OtherRequest) bool {
+		return o.Request == r.Request && o.What == r.What && o.Status == r.Status
+	})
+	switch {
+	case i >= 0:
+		l.requests[i].Count++
+	case len(l.requests) < mostRequests:
+		l.requests = append(l.requests, r)
+	}
+}
+
+// asking is a fault of the model's server, as the reason why a trial is unscored: the
+// same for all trials that meet it, whatever a program makes of it.
+func asking(fault error) error { return fmt.Errorf("asking its model: %w", fault) }
 
 // halt ends the trial: out of steps as behaviour, anything else as a fault.
 func (l *ledger) halt(err error) {
@@ -238,14 +283,15 @@ func (l *ledger) call(ctx context.Context, c agentbound.Call) (agentbound.Value,
 	}
 }
 
-var errOver = errors.New("the session is over")
+// ErrOver is given to calls that come when the trial has ended.
+var ErrOver = errors.New("the session is over")
 
 // try executes a call if its turn has come. Else changed says when to look again.
 func (l *ledger) try(ctx context.Context, c agentbound.Call, passed bool) (o episode.Observation, changed <-chan struct{}, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.isOver {
-		return o, nil, errOver
+		return o, nil, ErrOver
 	}
 	key := canonical(c)
 	i := slices.IndexFunc(l.open, func(p proposed) bool { return !p.done && p.key == key })
@@ -256,7 +302,7 @@ func (l *ledger) try(ctx context.Context, c agentbound.Call, passed bool) (o epi
 		return o, nil, err
 	case i < 0 && l.asking == 0:
 		l.finish(l.mismatch(c))
-		return o, nil, errOver
+		return o, nil, ErrOver
 	}
 	return o, l.changed, nil
 }
@@ -298,7 +344,9 @@ func (l *ledger) close(ctx context.Context, exit harness.Exit, err error) error 
 	}
 	switch {
 	case ctx.Err() != nil:
-		err = context.Cause(ctx)
+		if err = context.Cause(ctx); l.fault != nil {
+			err = fmt.Errorf("%w; its model was not to be had: %w", err, l.fault)
+		}
 	case l.err != nil:
 		err = l.err
 	case err == nil:
@@ -318,11 +366,8 @@ func (l *ledger) close(ctx context.Context, exit harness.Exit, err error) error 
 func (l *ledger) complete(ctx context.Context, exit harness.Exit) error {
 	last := l.last
 	if last == nil || !last.Refused { // a provider's refusal is behaviour, whatever a program makes of it
-		if why := l.program.Fault(exit); why != "" {
-			return fmt.Errorf("%s%s", why, said(exit))
-		}
-		if l.turns == l.aside {
-			return fmt.Errorf("the program ended with status %d and has asked its model nothing%s", exit.Code, said(exit))
+		if err := l.failed(exit); err != nil {
+			return err
 		}
 	}
 	l.last = nil
@@ -336,6 +381,23 @@ func (l *ledger) complete(ctx context.Context, exit harness.Exit) error {
 	d.Usage = d.Usage.Add(l.asideUse)
 	_, err := l.episode.Commit(ctx, d)
 	return err
+}
+
+// failed says why a program that has ended has not done its work: its model could not be
+// asked, or it failed by itself.
+func (l *ledger) failed(exit harness.Exit) error {
+	why := l.program.Fault(exit)
+	switch {
+	case l.fault != nil:
+		return asking(l.fault)
+	case l.lost != nil && (why != "" || l.turns == l.aside):
+		return asking(l.lost)
+	case why != "":
+		return fmt.Errorf("%s%s", why, said(exit))
+	case l.turns == l.aside:
+		return fmt.Errorf("the program ended with status %d and has asked its model nothing%s", exit.Code, said(exit))
+	}
+	return nil
 }
 
 // conclude reads the final answer.
@@ -356,7 +418,7 @@ func (l *ledger) conclude(t Turn) episode.Decision {
 
 // describe is what the record says of the program.
 func (l *ledger) describe() agentbound.Harness {
-	h := agentbound.Harness{Program: l.program.String(), Held: l.held, Tools: []agentbound.OfferedTool{}, Own: l.own, Aside: l.aside}
+	h := agentbound.Harness{Program: l.program.String(), Held: l.held, Tools: []agentbound.OfferedTool{}, Own: l.own, Aside: l.aside, Requests: l.requests}
 	for _, name := range slices.Sorted(maps.Keys(l.offered)) {
 		h.Tools = append(h.Tools, l.offered[name])
 	}

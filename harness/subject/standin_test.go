@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -25,7 +26,7 @@ func parts() subject.Parts {
 }
 
 // newProxy reads an answer whole, tells the turn and passes it on.
-func newProxy(o subject.ProxyOptions) (http.Handler, error) {
+func newProxy(_ context.Context, o subject.ProxyOptions) (http.Handler, error) {
 	up, err := url.Parse(o.Upstream)
 	if err != nil {
 		return nil, err
@@ -246,5 +247,8 @@ func serveTools(ctx context.Context, l net.Listener, tools []agentbound.Tool, ca
 	}
 	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
 	defer stop()
-	return s.Serve(l)
+	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
 }

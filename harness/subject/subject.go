@@ -50,21 +50,35 @@ type ProxyOptions struct {
 	Upstream string // base URL of the model endpoint; the program is told the same path at the proxy's address
 	Key      string // put in the place of Dummy; empty: none is sent
 	Dummy    string // what the program was given for a key
-	// OnTurn is told each turn before the end of its answer reaches the program.
-	OnTurn func(Turn)
+	// OnTurn is told each turn before the end of its answer reaches the program, OnRequest
+	// each request that brings none.
+	OnTurn    func(Turn)
+	OnRequest func(Request)
 }
 
-// Call executes a call of the task's tools. An error is infrastructure; what the tool
-// itself answers, a failure too (ok is false), is the observation.
+// Request is a request that brought no turn.
+type Request struct {
+	Method, Path string
+	What         string    // what for, or why there is no turn
+	Status       int       // that the program was answered with; 0: the connection was closed
+	Offered      []Offered // the tools of the request, where a turn was wanted
+	Fault        error     // of the model's server, or of what is between; nil: neither
+	Final        bool      // no further request is of use
+}
+
+// Call executes a call of the task's tools. ErrOver says that nothing more is taken, any
+// other error is infrastructure; what the tool itself answers, a failure too (ok is
+// false), is the observation.
 type Call func(ctx context.Context, c agentbound.Call) (observation agentbound.Value, ok bool, err error)
 
 // Parts are what a trial is put together from. They are functions so that this room
 // needs none of those that it puts together.
 type Parts struct {
-	// Proxy is a recording proxy (internal/wire).
-	Proxy func(ProxyOptions) (http.Handler, error)
+	// Proxy is a recording proxy (internal/wire), for the trial that ctx is of.
+	Proxy func(ctx context.Context, o ProxyOptions) (http.Handler, error)
 	// Tools serves tools over MCP, streamable HTTP at /, on a listener until ctx ends, and
-	// closes it (internal/mcpserve).
+	// closes it (internal/mcpserve). Its error, also one that it gives at the end, is
+	// infrastructure.
 	Tools func(ctx context.Context, l net.Listener, tools []agentbound.Tool, call Call) error
 	// Runner runs programs (internal/confine, or Bare).
 	Runner Runner
@@ -80,6 +94,9 @@ type Options struct {
 	// ReadOnly are the folders that the program needs to read: where it is installed.
 	ReadOnly []string
 }
+
+// Program is the program that the agent runs.
+func (a *Agent) Program() harness.Program { return a.program }
 
 // Agent is a program with its model. It implements agent.Agent.
 type Agent struct {

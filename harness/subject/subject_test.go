@@ -224,7 +224,9 @@ func TestEnvironment(t *testing.T) {
 // TestProxyThatCannotBe is a fault of the set-up.
 func TestProxyThatCannotBe(t *testing.T) {
 	p := parts()
-	p.Proxy = func(subject.ProxyOptions) (http.Handler, error) { return nil, errors.New("no upstream") }
+	p.Proxy = func(context.Context, subject.ProxyOptions) (http.Handler, error) {
+		return nil, errors.New("no upstream")
+	}
 	a, err := subject.New(fakeProgram("good"), p, subject.Options{Model: "m", Base: "http://127.0.0.1:1", Start: []string{"/bin/true"}})
 	if err != nil {
 		t.Fatal(err)
