@@ -107,7 +107,7 @@ func (r rooms) checkHarness(ctx context.Context, row agentRow) checked {
 		return c
 	}
 	began := time.Now()
-	version, err := askVersion(ctx, found)
+	version, err := r.askVersion(ctx, found, p.Memory)
 	c.MS = time.Since(began).Milliseconds()
 	if err != nil {
 		c.Why = fmt.Sprintf("%s is installed and does not start: %v", p, err)
@@ -118,10 +118,10 @@ func (r rooms) checkHarness(ctx context.Context, row agentRow) checked {
 }
 
 // askVersion starts a program as trials do, with nothing of the user's.
-func askVersion(ctx context.Context, found install.Program) (string, error) {
+func (r rooms) askVersion(ctx context.Context, found install.Program, memory int64) (string, error) {
 	ctx, stop := context.WithTimeout(ctx, startTime)
 	defer stop()
-	cell, err := subject.Bare{}.Cell(ctx, subject.Needs{})
+	cell, err := confined{least: r.least}.Cell(ctx, subject.Needs{ReadOnly: []string{found.Folder}, Memory: memory})
 	if err != nil {
 		return "", err
 	}

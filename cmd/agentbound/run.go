@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentbound/agentbound"
+	"github.com/agentbound/agentbound/internal/confine"
 	"github.com/agentbound/agentbound/internal/run"
 	"github.com/agentbound/agentbound/internal/store"
 	"github.com/agentbound/agentbound/suite"
@@ -54,6 +55,9 @@ where the first trials fail alike and none is scored, the others are not tried.`
 			if err != nil {
 				return err
 			}
+			if err := rooms.require(r.Confinement, !r.dry); err != nil {
+				return err
+			}
 			rooms.keep, rooms.unasked = kept, r.dry
 			if !kept.replays() {
 				rooms.look = new(lookout)
@@ -93,7 +97,7 @@ where the first trials fail alike and none is scored, the others are not tried.`
 	f.StringVar(&plan, "plan", "", "YAML file with the request; flags that are given outrank it")
 	f.BoolVar(&r.dry, "dry-run", false, "print the runs and their worst-case cost, and run nothing")
 	f.BoolVar(&fresh, "new", false, "another run of the same plan")
-	f.IntVar(&concurrency, "concurrency", 0, fmt.Sprintf("trials at a time; 0: one a core, and %d where the agent is a model", modelConcurrency))
+	f.IntVar(&concurrency, "concurrency", 0, fmt.Sprintf("trials at a time; 0: one a core, and %d where the agent is a model; of an agent program no more than memory takes", modelConcurrency))
 	return cmd
 }
 
@@ -129,6 +133,11 @@ func runAll(ctx context.Context, io stdio, db store.Store, s *suite.Suite, all [
 		}
 		if err := warnSameModel(io.err, b.spending, r.judges, r.plan.Agent); err != nil {
 			return err
+		}
+		if program, ok := programIn(r.plan); ok {
+			if err := tellHeld(io.err, program); err != nil {
+				return err
+			}
 		}
 		p := newProgress(io.err, r.plan.Agent.Title()+describeIntervention(r))
 		if b.spending != nil {
@@ -193,6 +202,12 @@ func execRun(ctx context.Context, db store.Store, s *suite.Suite, r resolved, b 
 		}()
 		if cfg.Concurrency == 0 {
 			cfg.Concurrency = modelConcurrency
+		}
+	}
+	if program, ok := programIn(r.plan); ok {
+		var line string
+		if cfg.Concurrency, line = fitting(program, cfg.Concurrency, confine.FreeMemory()); line != "" {
+			p.say(line)
 		}
 	}
 	b.look.begin(r.judges, p.say)

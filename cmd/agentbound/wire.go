@@ -74,6 +74,12 @@ func (r rooms) agent(spec string, ask asking) (a agent.Agent, err error) {
 		return a, nil
 	}
 	switch kind {
+	case "exec", "mcp-exec":
+		if err = r.unheld(spec); err != nil {
+			return nil, err
+		}
+	}
+	switch kind {
 	case "reference":
 		a, err = reference.New(rest, programworld.Worlds{Cache: r.cache})
 	case "exec":

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -38,6 +39,7 @@ func newProxy(_ context.Context, o subject.ProxyOptions) (http.Handler, error) {
 		}
 		if r.Method != http.MethodPost || r.Header.Get("Authorization") != "Bearer "+o.Dummy {
 			http.Error(w, `{"error":{"message":"not served"}}`, http.StatusNotFound)
+			o.OnRequest(subject.Request{Method: r.Method, Path: r.URL.Path, What: "unknown path", Status: http.StatusNotFound})
 			return
 		}
 		to := *up
@@ -60,6 +62,12 @@ func newProxy(_ context.Context, o subject.ProxyOptions) (http.Handler, error) {
 		answer, err := io.ReadAll(res.Body)
 		if err != nil {
 			panic(http.ErrAbortHandler)
+		}
+		if res.StatusCode != http.StatusOK {
+			o.OnRequest(subject.Request{
+				Method: r.Method, Path: r.URL.Path, What: "server", Status: res.StatusCode, Offered: offered(asked),
+				Fault: fmt.Errorf("status %d", res.StatusCode), Final: res.StatusCode == http.StatusUnauthorized,
+			})
 		}
 		if res.StatusCode == http.StatusOK {
 			turn := decodeChat

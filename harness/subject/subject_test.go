@@ -191,6 +191,50 @@ func TestOutOfSteps(t *testing.T) {
 	}
 }
 
+// TestModelThatFails: a trial whose model could not be asked is unscored for that reason,
+// whatever the program makes of it; what a program gets over is no fault.
+func TestModelThatFails(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	down := modeltest.Status(500, "server_error", "down")
+	from := func(first, last int, f modeltest.Fault) func(int) modeltest.Fault {
+		return func(n int) modeltest.Fault {
+			if n >= first && n <= last {
+				return f
+			}
+			return nil
+		}
+	}
+	f := familytest.Family(t)
+	for name, c := range map[string]struct {
+		mode     string
+		fails    func(int) modeltest.Fault
+		fault    string // empty: none
+		requests []agentbound.OtherRequest
+	}{
+		"at first":               {"good", from(0, 99, down), "asking its model: status 500", []agentbound.OtherRequest{{Request: "POST /v1/chat/completions", What: "server", Status: 500, Count: 1}}},
+		"later":                  {"good", from(1, 99, down), "asking its model: status 500", []agentbound.OtherRequest{{Request: "POST /v1/chat/completions", What: "server", Status: 500, Count: 1}}},
+		"and the program shrugs": {"shrugs", from(1, 99, down), "asking its model: status 500", []agentbound.OtherRequest{{Request: "POST /v1/chat/completions", What: "server", Status: 500, Count: 1}}},
+		"for a while":            {"tries again", from(1, 3, down), "", []agentbound.OtherRequest{{Request: "POST /v1/chat/completions", What: "server", Status: 500, Count: 3}}},
+		"beside the task":        {"titled", from(0, 0, down), "", []agentbound.OtherRequest{{Request: "POST /v1/chat/completions", What: "server", Status: 500, Count: 1}}},
+		"for good":               {"persists", from(1, 1<<30, modeltest.Status(401, "invalid_api_key", "no")), "asking its model: status 401", []agentbound.OtherRequest{{Request: "POST /v1/chat/completions", What: "server", Status: 401, Count: 1}}},
+		"not at all":             {"wanders", from(0, -1, down), "", []agentbound.OtherRequest{{Request: "GET /v1/telemetry", What: "unknown path", Status: 404, Count: 3}}},
+	} {
+		peer := modeltest.Serve(t, modeltest.Options{
+			Protocol: modeltest.ChatProgram{}, Key: "sk-real", Misbehave: c.fails, Play: modeltest.Through(modeltest.Comply(f, modeltest.Style{}), modeltest.Names{Prefix: "w__"}),
+		})
+		tr := trial(t, open(t, fakeProgram(c.mode), peer, []string{self}), f, agentbound.HB).Trajectory
+		if want := "fake@1: " + c.fault; c.fault != "" && tr.End.Fault != want || (c.fault == "") != (tr.End.Fault == "") {
+			t.Errorf("%s: end %+v", name, tr.End)
+		}
+		if d := cmp.Diff(c.requests, tr.Harness.Requests); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+}
+
 // TestTimeOut: the program and what it has started are gone, and its home with them.
 func TestTimeOut(t *testing.T) {
 	tmp := t.TempDir()
