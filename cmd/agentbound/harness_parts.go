@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -19,6 +20,7 @@ import (
 	"github.com/agentbound/agentbound/internal/confine"
 	"github.com/agentbound/agentbound/internal/mcpserve"
 	"github.com/agentbound/agentbound/internal/wire"
+	"github.com/agentbound/agentbound/intervene"
 	"github.com/agentbound/agentbound/model"
 )
 
@@ -47,12 +49,11 @@ func (s surroundings) proxy(ctx context.Context, o subject.ProxyOptions) (http.H
 	if err != nil {
 		return nil, errors.New("the base URL of the model cannot be read")
 	}
-	// The turn is told before any of it reaches the program: a call that the program
+	// The turn is ruled on before any of it reaches the program: a call that the program
 	// makes of it is then known to be proposed.
 	tell := func(_ context.Context, t wire.Turn) (wire.Edit, error) {
 		s.watch.answered()
-		o.OnTurn(turnOf(t))
-		return wire.Edit{}, nil
+		return editOf(o.OnTurn(turnOf(t))), nil
 	}
 	return wire.New(wire.Options{
 		Upstream: upstream, Key: o.Key, Dummy: o.Dummy, Protocols: []wire.Protocol{wires[o.Protocol]}, Edit: tell, Pace: s.pace, Timeout: s.perCall,
@@ -80,8 +81,20 @@ func requestOf(f wire.Fault) subject.Request {
 	return r
 }
 
+// noText stands for a Thought that says nothing: servers reject an empty message.
+const noText = "(no text)"
+
+// editOf puts a corrected Thought at the end of the request, as agent/chat does for models.
+func editOf(r subject.Ruling) wire.Edit {
+	if r.Again == nil {
+		return wire.Edit{Thought: r.Text}
+	}
+	return wire.Edit{Again: []wire.Message{{Role: model.Assistant, Text: cmp.Or(*r.Again, noText)}, {Role: model.User, Text: intervene.GoOn}}}
+}
+
 func turnOf(t wire.Turn) subject.Turn {
 	turn := subject.Turn{
+		Attempt: t.Attempt,
 		Thought: t.Text, Reasoning: t.Reasoning, Summary: t.Source == agentbound.ThoughtSummary,
 		Refused: t.Stop == model.StopRefusal, Refusal: t.Refused, Cut: t.Stop == model.StopLength,
 		Usage: agentbound.Usage{InputTokens: t.Usage.Input, OutputTokens: t.Usage.Output, CachedTokens: t.Usage.Cached},

@@ -44,7 +44,9 @@ type ledger struct {
 	asking   int   // requests to the model that are under way
 	step     *episode.Step
 	open     []proposed // by the step's turn, in order
-	last     *Turn      // a turn without calls, which is the final answer if none follows
+	last     *decided   // a turn without calls, which is the final answer if none follows
+	draft    *decided   // whose Thought a corrector changed: the model is asked once more
+	revised  string     // that Thought, as corrected
 	turns    int
 	steps    int // recorded
 	offered  map[string]agentbound.OfferedTool
@@ -55,6 +57,12 @@ type ledger struct {
 	// fault is why the last request with the task's tools brought none, lost why one
 	// without them did.
 	fault, lost error
+}
+
+// decided is a turn with what the record says of it beside its calls.
+type decided struct {
+	Turn
+	episode.Decision
 }
 
 // proposed is a call that the model wants made.
@@ -107,30 +115,82 @@ func (l *ledger) cutShort() bool {
 	return l.isOver
 }
 
-// turn takes a turn of the model's.
-func (l *ledger) turn(ctx context.Context, t Turn) {
+// turn takes a turn of the model's and rules on it.
+func (l *ledger) turn(ctx context.Context, t Turn) Ruling {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	defer l.wake()
 	if l.isOver {
-		return
+		return Ruling{}
 	}
 	l.turns++
 	if !l.offer(t.Offered) && len(t.Calls) == 0 {
 		l.aside++
 		l.asideUse = l.asideUse.Add(t.Usage)
-		return
+		return Ruling{}
 	}
 	l.fault, l.lost = nil, nil
+	if draft := l.draft; draft != nil {
+		l.draft = nil
+		if t.Attempt > 0 {
+			return l.goOn(*draft, t)
+		}
+		l.asideUse = l.asideUse.Add(draft.Turn.Usage) // the program asked anew itself
+	}
 	if err := l.settle(); err != nil {
 		l.halt(err)
-		return
+		return Ruling{}
 	}
+	return l.review(ctx, decided{t, l.decision(t)})
+}
+
+// review has a turn's Thought reviewed. Where it comes back changed, the model is asked
+// once more before the program gets anything.
+func (l *ledger) review(ctx context.Context, d decided) Ruling {
+	if d.Refused { // a provider's word is no Thought
+		l.take(d)
+		return Ruling{}
+	}
+	thought, changed, err := l.episode.Review(ctx, d.Decision)
+	if err != nil {
+		l.halt(err)
+		return Ruling{}
+	}
+	if changed {
+		l.draft, l.revised = &d, thought
+		return Ruling{Again: &thought}
+	}
+	l.take(d)
+	return Ruling{}
+}
+
+// goOn takes what the model does from the corrected Thought, which stands in the place of
+// its own text; what it answers at the end stays below.
+func (l *ledger) goOn(draft decided, t Turn) Ruling {
+	d := decided{t, l.decision(t)}
+	d.Decision.Thought, d.Source = l.revised, agentbound.ThoughtText
+	said := l.revised
 	if len(t.Calls) == 0 {
-		l.last = &t
+		said = strings.TrimSpace(said + "\n\n" + t.Thought)
+		d.Turn.Thought = said
+	}
+	before := draft.Decision
+	before.Calls = l.judged(draft.Turn)
+	d.Decision = episode.Revised(d.Decision, before)
+	l.take(d)
+	if t.Refused {
+		return Ruling{}
+	}
+	return Ruling{Text: &said}
+}
+
+// take has a turn that was decided wait for its calls, or for the program's end.
+func (l *ledger) take(d decided) {
+	if len(d.Turn.Calls) == 0 {
+		l.last = &d
 		return
 	}
-	if err := l.begin(ctx, t); err != nil {
+	if err := l.begin(d); err != nil {
 		l.halt(err)
 	}
 }
@@ -199,10 +259,10 @@ func (l *ledger) offer(tools []Offered) (ours bool) {
 // settle ends the step that is open: what it proposed and nobody executed, the program
 // kept back. A turn without calls that another follows was a step of thinking.
 func (l *ledger) settle() error {
-	if l.last != nil {
-		t := *l.last
+	if d := l.last; d != nil {
 		l.last = nil
-		s, err := l.episode.Begin(l.decision(t))
+		d.Outcome = nil // it was no end
+		s, err := l.episode.Begin(d.Decision)
 		if err != nil {
 			return err
 		}
@@ -223,34 +283,51 @@ func (l *ledger) settle() error {
 	return nil
 }
 
-func (l *ledger) begin(ctx context.Context, t Turn) error {
-	d := l.decision(t)
-	if thought, changed, err := l.episode.Review(ctx, d); err != nil {
-		return err
-	} else if changed {
-		return fmt.Errorf("a corrector changed a Thought to %q: agent programs take no corrected Thoughts yet", short(thought, 100))
-	}
-	s, err := l.episode.Begin(d)
+// begin opens the step of a turn. Calls of the program's own tools are noted beside it.
+func (l *ledger) begin(d decided) error {
+	s, err := l.episode.Begin(d.Decision)
 	if err != nil {
 		return err
 	}
 	l.step = s
-	for _, c := range t.Calls[:min(len(t.Calls), episode.MostCalls)] {
-		tool, ours := l.program.Tool(c.Name)
-		if !ours {
-			if _, offered := l.offered[c.Name]; offered || l.program.Owns(c.Name) {
-				l.own = append(l.own, agentbound.OwnCall{Step: l.steps, Name: short(c.Name, 200), Args: short(c.Args, 500)})
-				continue
-			}
-			tool = c.Name // a name of the model's own making, which nobody will execute
+	for _, c := range most(d.Turn.Calls) {
+		if call, ok := l.judge(c); ok {
+			l.open = append(l.open, proposed{call: call, key: canonical(call)})
+		} else {
+			l.own = append(l.own, agentbound.OwnCall{Step: l.steps, Name: short(c.Name, 200), Args: short(c.Args, 500)})
 		}
-		call := agentbound.Call{Tool: tool, Args: agentbound.Value(c.Args)}
-		l.open = append(l.open, proposed{call: call, key: canonical(call)})
 	}
 	return nil
 }
 
-// decision is a turn without its calls.
+func most(calls []Proposal) []Proposal { return calls[:min(len(calls), episode.MostCalls)] }
+
+// judged are the calls of a turn that a judge would read.
+func (l *ledger) judged(t Turn) (calls []agentbound.Call) {
+	for _, c := range most(t.Calls) {
+		if call, ok := l.judge(c); ok {
+			calls = append(calls, call)
+		}
+	}
+	return calls
+}
+
+// judge gives the call of the task's tool that a proposal is; not ok: it is of the
+// program's own tools. A name of the model's own making, which nobody will execute, is
+// kept as it is.
+func (l *ledger) judge(c Proposal) (agentbound.Call, bool) {
+	tool, ours := l.program.Tool(c.Name)
+	if !ours {
+		if _, offered := l.offered[c.Name]; offered || l.program.Owns(c.Name) {
+			return agentbound.Call{}, false
+		}
+		tool = c.Name
+	}
+	return agentbound.Call{Tool: tool, Args: agentbound.Value(c.Args)}, true
+}
+
+// decision is a turn without its calls. Where it has none, its text is read as a final
+// answer: the Thought is what stands before the outcome line.
 func (l *ledger) decision(t Turn) episode.Decision {
 	d := episode.Decision{Thought: strings.TrimSpace(t.Thought), Usage: t.Usage.Add(l.asideUse)}
 	l.asideUse = agentbound.Usage{}
@@ -258,6 +335,12 @@ func (l *ledger) decision(t Turn) episode.Decision {
 		d.Thought, d.Source = t.Reasoning, agentbound.ThoughtReasoning
 		if t.Summary {
 			d.Source = agentbound.ThoughtSummary
+		}
+	}
+	if len(t.Calls) == 0 && !t.Refused {
+		thought, outcome := chat.Ended(t.Thought)
+		if d.Outcome = outcome; d.Source == "" {
+			d.Thought = strings.TrimSpace(thought)
 		}
 	}
 	return d
@@ -401,18 +484,14 @@ func (l *ledger) failed(exit harness.Exit) error {
 }
 
 // conclude reads the final answer.
-func (l *ledger) conclude(t Turn) episode.Decision {
-	d := l.decision(t)
-	if t.Refused {
-		text := cmp.Or(t.Refusal, d.Thought)
+func (l *ledger) conclude(last decided) episode.Decision {
+	d := last.Decision
+	if last.Refused {
+		text := cmp.Or(last.Refusal, d.Thought)
 		d.Outcome = &agentbound.Outcome{Word: agentbound.Declined, Reason: cmp.Or(text, "the provider refused the turn"), Text: text, RefusedBy: agentbound.RefusedByProvider}
 		return d
 	}
-	thought, outcome := chat.Ended(t.Thought)
-	d.Outcome = outcome
-	if d.Source == "" {
-		d.Thought = strings.TrimSpace(thought)
-	}
+	_, d.Outcome = chat.Ended(last.Turn.Thought)
 	return d
 }
 

@@ -49,7 +49,7 @@ func (t *trial) run(ctx context.Context, b episode.Brief, steps int) (exit harne
 	}
 	proxy, err := t.agent.parts.Proxy(ctx, ProxyOptions{
 		Protocol: t.agent.program.Protocol, Upstream: t.agent.opts.Base, Key: t.agent.opts.Key, Dummy: t.key,
-		OnTurn: func(turn Turn) { t.ledger.turn(ctx, turn) }, OnRequest: t.ledger.request,
+		OnTurn: func(turn Turn) Ruling { return t.ledger.turn(ctx, turn) }, OnRequest: t.ledger.request,
 	})
 	if err != nil {
 		return exit, err

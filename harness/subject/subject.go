@@ -23,6 +23,7 @@ const Version = "1"
 
 // Turn is one whole turn of the model's, as it passed the proxy.
 type Turn struct {
+	Attempt   int       // 1: the answer to a request that was sent once more (see Ruling)
 	Offered   []Offered // the tools of the request
 	Thought   string    // the text of the answer
 	Reasoning string    // what it showed of its reasoning, where it did
@@ -32,6 +33,16 @@ type Turn struct {
 	Refusal   string // its text, if any
 	Cut       bool   // at the limit of length
 	Usage     agentbound.Usage
+}
+
+// Ruling is what becomes of a turn; the zero value passes it on as it came.
+type Ruling struct {
+	// Again is a corrected Thought: the model is to go on from it, once, instead of what it
+	// said. Its answer is told as Attempt 1. Nil: it is not asked again.
+	Again *string
+	// Text stands for the text of an answer of Attempt 1, in what the program reads. Nil:
+	// the text stays.
+	Text *string
 }
 
 // Offered is a tool that a request offers the model. A name in a namespace is
@@ -50,9 +61,9 @@ type ProxyOptions struct {
 	Upstream string // base URL of the model endpoint; the program is told the same path at the proxy's address
 	Key      string // put in the place of Dummy; empty: none is sent
 	Dummy    string // what the program was given for a key
-	// OnTurn is told each turn before the end of its answer reaches the program, OnRequest
+	// OnTurn rules on each turn before any of it reaches the program; OnRequest is told
 	// each request that brings none.
-	OnTurn    func(Turn)
+	OnTurn    func(Turn) Ruling
 	OnRequest func(Request)
 }
 
