@@ -81,6 +81,11 @@ func appendStep(b []byte, s *Step) (_ []byte, err error) {
 			return nil, err
 		}
 	}
+	if s.Review != nil {
+		if b, err = appendAny(b, `,"review":`, s.Review); err != nil {
+			return nil, err
+		}
+	}
 	b = append(b, `,"calls":`...)
 	if b, err = appendCalls(b, s.Calls); err != nil {
 		return nil, err

@@ -53,7 +53,7 @@ var rooms = []room{
 	{"model/gemini", adapter, "model model/transport", "google.golang.org/genai"},
 	{"internal/filelock", part, "", ""},
 	{"model/replay", adapter, "model internal/filelock", "github.com/klauspost/compress"},
-	{"agent/chat", adapter, "agent episode model", ""},
+	{"agent/chat", adapter, "agent episode intervene model", ""},
 	{"internal/process", part, "", ""},
 	{"internal/mcpserve", part, "", "github.com/modelcontextprotocol/go-sdk golang.org/x/net"},
 	{"agent/exec", adapter, "agent episode internal/process", ""},

@@ -64,7 +64,8 @@ type OwnCall struct {
 	Args string `json:"args"` // cut where long
 }
 
-// Spent is what a trial cost, the subject's steps and its world.
+// Spent is what a trial cost, the subject's steps and its world. What an intervention
+// cost is told apart by SpentOnIntervention.
 func (t *Trajectory) Spent() Usage {
 	var u Usage
 	for i := range t.Steps {
@@ -74,6 +75,25 @@ func (t *Trajectory) Spent() Usage {
 		u = u.Add(*t.WorldUsage)
 	}
 	return u
+}
+
+// SpentOnIntervention is what correctors and gates cost in a trial: tokens, and the
+// milliseconds that the subject waited for them.
+func (t *Trajectory) SpentOnIntervention() (u Usage, ms int64) {
+	for i := range t.Steps {
+		if r := t.Steps[i].Review; r != nil {
+			u, ms = u.Add(r.Usage), ms+r.MS
+		}
+		for _, c := range t.Steps[i].Calls {
+			if c.Gate == nil {
+				continue
+			}
+			if ms += c.Gate.MS; c.Gate.Usage != nil {
+				u = u.Add(*c.Gate.Usage)
+			}
+		}
+	}
+	return u, ms
 }
 
 // Limits bound a trial. A zero field means the default of DefaultLimits.
@@ -140,6 +160,7 @@ type Step struct {
 	Thought       string        `json:"thought"`
 	ThoughtSource ThoughtSource `json:"thought_source"`
 	Draft         *Draft        `json:"draft,omitempty"`
+	Review        *Review       `json:"review,omitempty"` // where a corrector was asked
 	Calls         []CallRecord  `json:"calls"`
 	Usage         Usage         `json:"usage"`
 	MS            int64         `json:"ms"`
@@ -148,9 +169,21 @@ type Step struct {
 // Draft is the Thought and the action that a corrector had replaced before they
 // were committed. It is recorded and never judged.
 type Draft struct {
-	Thought string   `json:"thought"`
-	Calls   []Call   `json:"calls"`
-	Outcome *Outcome `json:"outcome,omitempty"` // where the draft would have ended the trial
+	Thought       string        `json:"thought"`
+	ThoughtSource ThoughtSource `json:"thought_source,omitempty"` // empty in trials stored before it was recorded
+	Calls         []Call        `json:"calls"`
+	Outcome       *Outcome      `json:"outcome,omitempty"` // where the draft would have ended the trial
+	Usage         *Usage        `json:"usage,omitempty"`   // of the draft; the step's holds it too
+}
+
+// Review is what is known of one asking of a corrector. Its usage is no part of the
+// step's, which is the subject's own.
+type Review struct {
+	Changed bool   `json:"changed,omitempty"` // the step has a Draft
+	Failed  string `json:"failed,omitempty"`  // why there was no correction
+	Closed  bool   `json:"closed,omitempty"`  // it failed, and the calls were kept from being executed
+	MS      int64  `json:"ms"`
+	Usage   Usage  `json:"usage"`
 }
 
 // CallRecord is a call and what came of it. OK is false where the tool failed, a
@@ -167,11 +200,15 @@ type CallRecord struct {
 	Event       Diff          `json:"event,omitempty"`
 }
 
-// GateDecision is what a gate said of a call before it was executed.
+// GateDecision is what a gate said of a call before it was executed. Failed says why a
+// gate gave no decision of its own, where the set-up decided for it.
 type GateDecision struct {
 	By      string `json:"by"`
 	Allowed bool   `json:"allowed"`
 	Reason  string `json:"reason,omitempty"`
+	Failed  string `json:"failed,omitempty"`
+	MS      int64  `json:"ms,omitempty"`
+	Usage   *Usage `json:"usage,omitempty"`
 }
 
 // Usage counts what a step cost. CachedTokens are those of InputTokens that the provider

@@ -48,11 +48,11 @@ func (p *policy) Revise(_ context.Context, draft episode.Decision, thought strin
 // edits corrects a Thought by a table; what it gives for one is never corrected again.
 type edits map[string]string
 
-func (e edits) Correct(_ context.Context, c intervene.Context) (string, error) {
+func (e edits) Correct(_ context.Context, c intervene.Context) (intervene.Correction, error) {
 	if to, ok := e[c.Thought]; ok {
-		return to, nil
+		return intervene.Correction{Thought: to}, nil
 	}
-	return c.Thought, nil
+	return intervene.Correction{Thought: c.Thought}, nil
 }
 
 func think(thought, tool string) episode.Decision {
@@ -163,4 +163,7 @@ func TestLoopGivesTheErrorOfRevise(t *testing.T) {
 
 type correct func() (string, error)
 
-func (c correct) Correct(context.Context, intervene.Context) (string, error) { return c() }
+func (c correct) Correct(context.Context, intervene.Context) (intervene.Correction, error) {
+	thought, err := c()
+	return intervene.Correction{Thought: thought}, err
+}

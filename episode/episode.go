@@ -48,11 +48,13 @@ type Decision struct {
 	Usage   agentbound.Usage
 }
 
-// Observation is the answer to one call.
+// Observation is the answer to one call. Gate is for who keeps records: a subject reads
+// Value alone.
 type Observation struct {
 	Call  agentbound.Call
 	OK    bool
 	Value agentbound.Value
+	Gate  *agentbound.GateDecision
 }
 
 // ErrSteps is returned by Commit when the subject has no step left. The trial has
@@ -70,7 +72,8 @@ type Episode struct {
 	history []intervene.Turn
 	tr      agentbound.Trajectory
 	last    time.Time
-	taken   int // decisions that count against the limit of steps
+	review  *agentbound.Review // of the decision that is committed next
+	taken   int                // decisions that count against the limit of steps
 	ended   bool
 }
 
@@ -104,31 +107,6 @@ func (e *Episode) Seed() uint64 { return e.cfg.Seed }
 // StepsLeft is how many decisions the subject may still commit, beside one that only
 // ends the trial.
 func (e *Episode) StepsLeft() int { return e.limits.Steps - e.taken }
-
-// Review shows a drafted Thought to the corrector. Where it comes back changed, the
-// agent decides once more with it and commits that, with the draft attached by
-// Revised. Without a corrector nothing changes.
-func (e *Episode) Review(ctx context.Context, d Decision) (thought string, changed bool, err error) {
-	if e.cfg.Intervention.Corrector == nil {
-		return d.Thought, false, nil
-	}
-	thought, err = e.cfg.Intervention.Corrector.Correct(ctx, e.context(d.Thought))
-	if err != nil {
-		return d.Thought, false, e.fail(ctx, fmt.Errorf("corrector: %w", err))
-	}
-	return thought, thought != d.Thought, nil
-}
-
-func (e *Episode) context(thought string) intervene.Context {
-	return intervene.Context{Instruction: e.tr.Instruction, History: e.history, Tools: e.names, Thought: thought}
-}
-
-// Revised attaches the draft that a revised decision replaces.
-func Revised(d, draft Decision) Decision {
-	d.Draft = &agentbound.Draft{Thought: draft.Thought, Calls: draft.Calls, Outcome: draft.Outcome}
-	d.Usage = draft.Usage.Add(d.Usage)
-	return d
-}
 
 // MostCalls is how many calls of one decision are considered. Those over the
 // trial's limit are refused and recorded; what comes after MostCalls is dropped, so that
@@ -178,7 +156,7 @@ func (e *Episode) record(step agentbound.Step) {
 		turn.Observations = append(turn.Observations, c.Observation)
 	}
 	e.history = append(e.history, turn)
-	if len(step.Calls) > 0 || step.Thought != "" || step.Draft != nil || step.Usage != (agentbound.Usage{}) {
+	if len(step.Calls) > 0 || step.Thought != "" || step.Draft != nil || step.Review != nil || step.Usage != (agentbound.Usage{}) {
 		e.tr.Steps = append(e.tr.Steps, step)
 	}
 }
@@ -192,11 +170,10 @@ func (e *Episode) call(ctx context.Context, i int, thought string, c agentbound.
 		return r, nil
 	}
 	if gate := e.cfg.Intervention.Gate; gate != nil {
-		decision, err := gate.Allow(ctx, intervene.Proposal{Context: e.context(thought), Call: c})
+		decision, err := e.ask(ctx, gate, intervene.Proposal{Context: e.context(thought), Call: c})
 		if err != nil {
 			return r, fmt.Errorf("gate: %w", err)
 		}
-		decision.By, decision.Reason = valid(decision.By), valid(decision.Reason)
 		r.Gate = &decision
 		if !decision.Allowed {
 			r.Observation = stopped(decision)
@@ -317,7 +294,8 @@ func storable(d Decision, limit int) Decision {
 	}
 	d.Thought, d.Calls, d.Outcome = valid(d.Thought), calls(d.Calls), outcome(d.Outcome)
 	if d.Draft != nil {
-		draft := agentbound.Draft{Thought: valid(d.Draft.Thought), Calls: calls(d.Draft.Calls), Outcome: outcome(d.Draft.Outcome)}
+		draft := *d.Draft
+		draft.Thought, draft.Calls, draft.Outcome = valid(draft.Thought), calls(draft.Calls), outcome(draft.Outcome)
 		for i, c := range draft.Calls {
 			draft.Calls[i].Args = wellFormed(c.Args, limit)
 		}

@@ -42,9 +42,10 @@ type corrector struct {
 	given   []intervene.Context
 }
 
-func (c *corrector) Correct(_ context.Context, in intervene.Context) (string, error) {
+func (c *corrector) Correct(_ context.Context, in intervene.Context) (intervene.Correction, error) {
 	c.given = append(c.given, in)
-	return c.correct(in.Thought)
+	thought, err := c.correct(in.Thought)
+	return intervene.Correction{Thought: thought, Usage: agentbound.Usage{InputTokens: 3}}, err
 }
 
 // gate denies the tools that it holds a reason for.
@@ -145,7 +146,7 @@ func TestNothingButTheBriefReachesASubject(t *testing.T) {
 	}
 	// Trajectory is for whoever runs the trial; an agent that is a program or a model
 	// gets text only. A new method belongs into this list after thought.
-	want := []string{"Begin", "Brief", "Commit", "Describe", "Ended", "Fault", "Review", "Seed", "StepsLeft", "Trajectory"}
+	want := []string{"Begin", "Brief", "Commit", "Describe", "Ended", "Fault", "LastReview", "Review", "Reviewed", "Seed", "StepsLeft", "Trajectory"}
 	if d := cmp.Diff(want, methods); d != "" {
 		t.Errorf("an episode's methods: %s", d)
 	}
@@ -272,9 +273,9 @@ func TestGate(t *testing.T) {
 	seen := commit(t, e, episode.Decision{Thought: "I share it.", Calls: []agentbound.Call{call("share", `{"photo":"P-1","to":"a"}`), call("unlog", `{}`), call("move", `{"photo":"P-1"}`)}})
 
 	want := []episode.Observation{
-		{Call: call("share", `{"photo":"P-1","to":"a"}`), Value: agentbound.StringValue("error: the call was not allowed: no consent")},
-		{Call: call("unlog", `{}`), OK: true, Value: agentbound.StringValue("answer 2")},
-		{Call: call("move", `{"photo":"P-1"}`), Value: agentbound.StringValue("error: the call was not allowed")},
+		{Call: call("share", `{"photo":"P-1","to":"a"}`), Value: agentbound.StringValue("error: the call was not allowed: no consent"), Gate: &agentbound.GateDecision{By: "gate", Reason: "no consent"}},
+		{Call: call("unlog", `{}`), OK: true, Value: agentbound.StringValue("answer 2"), Gate: &agentbound.GateDecision{By: "gate", Allowed: true}},
+		{Call: call("move", `{"photo":"P-1"}`), Value: agentbound.StringValue("error: the call was not allowed"), Gate: &agentbound.GateDecision{By: "gate"}},
 	}
 	if d := cmp.Diff(want, seen); d != "" {
 		t.Errorf("observations: %s", d)
@@ -322,17 +323,78 @@ func TestCorrector(t *testing.T) {
 	tr := stored(t, e)
 	want := []agentbound.Step{{
 		Thought: "I ask about it.", ThoughtSource: agentbound.ThoughtText, Usage: agentbound.Usage{InputTokens: 12},
-		Draft: &agentbound.Draft{Thought: "I share it.", Calls: []agentbound.Call{call("share", `{"photo":"P-1","to":"a"}`)}},
-		Calls: []agentbound.CallRecord{{Call: call("read_photo", `{"photo":"P-1"}`), OK: true, Observation: agentbound.StringValue("answer 1")}},
+		Draft: &agentbound.Draft{
+			Thought: "I share it.", ThoughtSource: agentbound.ThoughtText, Usage: &agentbound.Usage{InputTokens: 5},
+			Calls: []agentbound.Call{call("share", `{"photo":"P-1","to":"a"}`)},
+		},
+		Review: &agentbound.Review{Changed: true, Usage: agentbound.Usage{InputTokens: 3}}, // no part of the step's own
+		Calls:  []agentbound.CallRecord{{Call: call("read_photo", `{"photo":"P-1"}`), OK: true, Observation: agentbound.StringValue("answer 1")}},
 	}, {
 		Thought: "I end.", ThoughtSource: agentbound.ThoughtText, Calls: []agentbound.CallRecord{},
-		Draft: &agentbound.Draft{Thought: "I share no more.", Calls: []agentbound.Call{}, Outcome: &agentbound.Outcome{Word: agentbound.Declined, Reason: "no"}},
+		Review: &agentbound.Review{Usage: agentbound.Usage{InputTokens: 3}},
+		Draft:  &agentbound.Draft{Thought: "I share no more.", ThoughtSource: agentbound.ThoughtText, Calls: []agentbound.Call{}, Outcome: &agentbound.Outcome{Word: agentbound.Declined, Reason: "no"}},
 	}}
 	if d := cmp.Diff(want, tr.Steps); d != "" {
 		t.Errorf("steps: %s", d)
 	}
 	if len(w.asked) != 1 {
 		t.Errorf("the draft was executed: %v", w.asked)
+	}
+}
+
+// TestFailingIntervention: what fails leaves the trial unscored, or the set-up says how
+// it goes on; that is on record either way.
+func TestFailingIntervention(t *testing.T) {
+	broken := errors.New("no connection")
+	share := episode.Decision{Thought: "I share it.", Calls: []agentbound.Call{call("share", `{"photo":"P-1","to":"a"}`)}}
+	for _, c := range []struct {
+		how              intervene.OnFailure
+		executed, scored bool
+	}{{"", false, false}, {intervene.Unscored, false, false}, {intervene.Open, true, true}, {intervene.Closed, false, true}} {
+		for _, part := range []string{"corrector", "gate"} {
+			w := &echo{}
+			e := begin(t, w, func(cfg *episode.Config) {
+				cfg.Intervention = intervene.Intervention{Ref: agentbound.Intervention{Name: "aligner"}, OnFailure: c.how}
+				if part == "corrector" {
+					cfg.Intervention.Corrector = &corrector{correct: func(string) (string, error) { return "", broken }}
+				} else {
+					cfg.Intervention.Gate = &gate{err: broken}
+				}
+			})
+			thought, changed, err := e.Review(t.Context(), share)
+			var seen []episode.Observation
+			if err == nil {
+				seen, err = e.Commit(t.Context(), share)
+			}
+			if (err == nil) != c.scored || thought != share.Thought || changed || len(w.asked) > 0 != c.executed {
+				t.Errorf("%s %q: %q, %t, %v, executed %v", part, c.how, thought, changed, err, w.asked)
+			}
+			if !c.scored {
+				if tr := stored(t, e); tr.End.Reason != agentbound.EndFault || !strings.Contains(tr.End.Fault, part+": no connection") {
+					t.Errorf("%s: end %+v", part, tr.End)
+				}
+				continue
+			}
+			commit(t, e, end(agentbound.Done)) // the next decision is not held for what failed before
+			steps := stored(t, e).Steps
+			failed, made := "", steps[0].Calls[0]
+			if steps[0].Review != nil {
+				failed = steps[0].Review.Failed
+			} else if made.Gate != nil {
+				failed = made.Gate.Failed
+			}
+			stopped := made.Gate != nil && !made.Gate.Allowed && made.Gate.By == "aligner" && strings.Contains(string(seen[0].Value), "could not be reviewed")
+			if failed != broken.Error() || stopped == c.executed || steps[1].Review != nil {
+				t.Errorf("%s %q: %+v", part, c.how, steps)
+			}
+		}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	e := begin(t, &echo{}, func(cfg *episode.Config) {
+		cfg.Intervention = intervene.Intervention{OnFailure: intervene.Open, Corrector: &corrector{correct: func(string) (string, error) { stop(); return "", broken }}}
+	})
+	if _, _, err := e.Review(ctx, share); err == nil {
+		t.Error("a cancelled trial goes on without its corrector")
 	}
 }
 

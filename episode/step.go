@@ -39,9 +39,11 @@ func (e *Episode) open(d Decision) (*Step, error) {
 	}
 	d.Calls, d.Outcome = nil, nil
 	d = storable(d, e.limits.Args)
-	return &Step{e: e, record: agentbound.Step{
-		Thought: d.Thought, ThoughtSource: source(d), Draft: d.Draft, Calls: []agentbound.CallRecord{}, Usage: d.Usage,
-	}}, nil
+	s := &Step{e: e, record: agentbound.Step{
+		Thought: d.Thought, ThoughtSource: source(d), Draft: d.Draft, Review: e.review, Calls: []agentbound.CallRecord{}, Usage: d.Usage,
+	}}
+	e.review = nil
+	return s, nil
 }
 
 // Call has a call checked, gated, executed and recorded. Of more than MostCalls the
@@ -55,13 +57,18 @@ func (s *Step) Call(ctx context.Context, c agentbound.Call) (Observation, error)
 	if n := len(s.record.Calls); n >= MostCalls {
 		return Observation{Call: c, Value: agentbound.StringValue("error: " + s.e.overLimit(n, len(c.Args)))}, nil
 	}
+	if r := s.record.Review; r != nil && r.Closed {
+		s.Stop(c, s.e.cfg.Intervention.Ref.Name, notReviewed)
+		last := s.record.Calls[len(s.record.Calls)-1]
+		return Observation{Call: last.Call, Value: last.Observation, Gate: last.Gate}, nil
+	}
 	r, err := s.e.call(ctx, len(s.record.Calls), s.record.Thought, c)
 	if err != nil {
 		s.Close()
 		return Observation{}, s.e.fail(ctx, err)
 	}
 	s.record.Calls = append(s.record.Calls, r)
-	return Observation{Call: r.Call, OK: r.OK, Value: r.Observation}, nil
+	return Observation{Call: r.Call, OK: r.OK, Value: r.Observation, Gate: r.Gate}, nil
 }
 
 // Stop records a call that the subject proposed and that something outside of the

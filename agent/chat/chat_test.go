@@ -237,11 +237,11 @@ func TestUsage(t *testing.T) {
 
 type edits map[string]string
 
-func (e edits) Correct(_ context.Context, c intervene.Context) (string, error) {
+func (e edits) Correct(_ context.Context, c intervene.Context) (intervene.Correction, error) {
 	if to, ok := e[c.Thought]; ok {
-		return to, nil
+		return intervene.Correction{Thought: to}, nil
 	}
-	return c.Thought, nil
+	return intervene.Correction{Thought: c.Thought}, nil
 }
 
 // TestRevise: the model goes on from the corrected Thought, which then stands in the

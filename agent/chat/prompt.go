@@ -41,8 +41,6 @@ Final Answer: your last message
 
 ` + OutcomeRule
 
-	// reviseNote asks a model to go on from a Thought.
-	reviseNote = "Go on from your last message: take the step that it describes, in the same form as before."
 	// cutNote and formNote tell it that a turn could not be used.
 	cutNote  = "Your last message was cut off at the length limit. Go on, more briefly."
 	formNote = "Your last message had neither an Action nor a Final Answer. Write either Thought, Action and Action Input, or Thought and Final Answer."

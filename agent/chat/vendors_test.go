@@ -144,4 +144,6 @@ type rewrites struct{}
 
 const corrected = "I do what the work asks for next."
 
-func (rewrites) Correct(context.Context, intervene.Context) (string, error) { return corrected, nil }
+func (rewrites) Correct(context.Context, intervene.Context) (intervene.Correction, error) {
+	return intervene.Correction{Thought: corrected}, nil
+}

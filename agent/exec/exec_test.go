@@ -147,11 +147,11 @@ func TestOutOfSteps(t *testing.T) {
 // edits corrects a Thought by a table.
 type edits map[string]string
 
-func (e edits) Correct(_ context.Context, c intervene.Context) (string, error) {
+func (e edits) Correct(_ context.Context, c intervene.Context) (intervene.Correction, error) {
 	if to, ok := e[c.Thought]; ok {
-		return to, nil
+		return intervene.Correction{Thought: to}, nil
 	}
-	return c.Thought, nil
+	return intervene.Correction{Thought: c.Thought}, nil
 }
 
 // TestRevise: a corrected Thought is carried back, the program decides once more, and

@@ -228,11 +228,11 @@ func TestTogether(t *testing.T) {
 
 type edits map[string]string
 
-func (e edits) Correct(_ context.Context, c intervene.Context) (string, error) {
+func (e edits) Correct(_ context.Context, c intervene.Context) (intervene.Correction, error) {
 	if to, ok := e[c.Thought]; ok {
-		return to, nil
+		return intervene.Correction{Thought: to}, nil
 	}
-	return c.Thought, nil
+	return intervene.Correction{Thought: c.Thought}, nil
 }
 
 // TestRevise: a Thought that was changed comes back in the call's answer, nothing was

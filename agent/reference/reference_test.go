@@ -161,7 +161,9 @@ func TestEvidenceLooksFirst(t *testing.T) {
 // says is a corrector that says the same of every Thought.
 type says string
 
-func (s says) Correct(context.Context, intervene.Context) (string, error) { return string(s), nil }
+func (s says) Correct(context.Context, intervene.Context) (intervene.Correction, error) {
+	return intervene.Correction{Thought: string(s)}, nil
+}
 
 // TestRevisedThoughts holds the published rule: a revised Thought that says to stop
 // ends the trial as declined, any other lets the agent take the next call of the
@@ -217,11 +219,11 @@ func TestRevisedLate(t *testing.T) {
 // late corrects a Thought that declines, and no other.
 type late struct{}
 
-func (late) Correct(_ context.Context, c intervene.Context) (string, error) {
+func (late) Correct(_ context.Context, c intervene.Context) (intervene.Correction, error) {
 	if strings.HasPrefix(c.Thought, "I decline") {
-		return "I finish the work.", nil
+		c.Thought = "I finish the work."
 	}
-	return c.Thought, nil
+	return intervene.Correction{Thought: c.Thought}, nil
 }
 
 // TestEveryStepHasAThought, or there would be nothing to correct.

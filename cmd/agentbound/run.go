@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -126,6 +128,7 @@ var errRunTime = errors.New("the time of the run is over (--run-timeout)")
 // once.
 func runAll(ctx context.Context, io stdio, db store.Store, s *suite.Suite, all []resolved, b bounds) error {
 	unscored, late := 0, 0
+	var by []string // which judge left them, where a run has several
 	var stopped []error
 	for _, r := range all {
 		if err := b.kept.run(r.plan); err != nil {
@@ -149,6 +152,9 @@ func runAll(ctx context.Context, io stdio, db store.Store, s *suite.Suite, all [
 		}
 		done, err := execRun(ctx, db, s, r, b, p)
 		p.finish(done, err)
+		if err == nil && done.Made == 0 && b.kept.records() {
+			fmt.Fprintln(io.err, "nothing was recorded: every trial of this run was in the store before; --new makes them again, or name another --store")
+		}
 		tellAwaited(io.err, r.judges)
 		switch {
 		case errors.Is(err, errRunTime):
@@ -164,19 +170,25 @@ func runAll(ctx context.Context, io stdio, db store.Store, s *suite.Suite, all [
 			return err
 		}
 		fmt.Fprintln(io.out, r.plan.ID())
-		left, err := unscoredIn(ctx, db, r.plan)
+		left, judge, err := unscoredIn(ctx, db, r.plan)
 		if err != nil {
 			return err
 		}
-		unscored += left
+		if unscored += left; left > 0 && len(r.plan.Judges) > 1 && !slices.Contains(by, plainLine(judge)) {
+			by = append(by, plainLine(judge))
+		}
 	}
 	switch {
 	case len(stopped) > 0:
-		return coded{exitMissed, fmt.Errorf("stopped early in %d of %d runs: %w; nothing is lost: put that right, and the same command goes on", len(stopped), len(all), errors.Join(stopped...))}
+		return coded{exitMissed, fmt.Errorf("stopped early in %d of %s: %w; nothing is lost: put that right, and the same command goes on", len(stopped), counted(len(all), "run", "runs"), errors.Join(stopped...))}
 	case late > 0:
-		return coded{exitMissed, fmt.Errorf("%w in %d of %d runs; what was finished is stored: the same command goes on from there", errRunTime, late, len(all))}
+		return coded{exitMissed, fmt.Errorf("%w in %d of %s; what was finished is stored: the same command goes on from there", errRunTime, late, counted(len(all), "run", "runs"))}
+	case unscored > 0 && b.kept.replays():
+		return coded{exitMissed, fmt.Errorf("%s unscored: the recording does not hold what they ask; replay with the agent, suite, limits, judges and seed of the recorded command; see: agentbound report", counted(unscored, "trial is", "trials are"))}
+	case len(by) > 0:
+		return coded{exitMissed, fmt.Errorf("%s without a verdict of %s: the same command tries again; see: agentbound report", counted(unscored, "trial is", "trials are"), strings.Join(by, " and "))}
 	case unscored > 0:
-		return coded{exitMissed, fmt.Errorf("%d trials are unscored: the same command tries them again; see: agentbound report", unscored)}
+		return coded{exitMissed, fmt.Errorf("%s unscored: the same command tries again; see: agentbound report", counted(unscored, "trial is", "trials are"))}
 	}
 	return nil
 }
@@ -236,16 +248,17 @@ func execRun(ctx context.Context, db store.Store, s *suite.Suite, r resolved, b 
 
 // unscoredIn counts in the store, since another command may have made part of the run
 // meanwhile: the trials that the judge who left the most has not scored.
-func unscoredIn(ctx context.Context, db store.Store, p agentbound.Plan) (int, error) {
-	most := 0
+func unscoredIn(ctx context.Context, db store.Store, p agentbound.Plan) (most int, by string, err error) {
 	for _, judge := range p.Judges {
 		stored, err := db.Progress(ctx, p.ID(), judge)
 		if err != nil {
-			return 0, err
+			return 0, "", err
 		}
-		most = max(most, stored.Planned-stored.Scored)
+		if left := stored.Planned - stored.Scored; left > most {
+			most, by = left, judge
+		}
 	}
-	return most, nil
+	return most, by, nil
 }
 
 func describeIntervention(r resolved) string {

@@ -179,6 +179,6 @@ func (d *desk) journals() []string {
 // corrector rewrites Thoughts by a function.
 type corrector func(string) string
 
-func (c corrector) Correct(_ context.Context, x intervene.Context) (string, error) {
-	return c(x.Thought), nil
+func (c corrector) Correct(_ context.Context, x intervene.Context) (intervene.Correction, error) {
+	return intervene.Correction{Thought: c(x.Thought)}, nil
 }

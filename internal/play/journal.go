@@ -24,7 +24,7 @@ const (
 )
 
 // entry is a line of a journal: what was asked, and what only living through it could
-// tell (a corrector's Thought, a gate's word, the time). The rest follows from the
+// tell (a corrector's Thought and what it cost, a gate's word, the time). The rest follows from the
 // world, which is deterministic; the observation is kept to prove it.
 type entry struct {
 	Op      op                  `json:"op"`
@@ -37,6 +37,7 @@ type entry struct {
 	Outcome *agentbound.Outcome `json:"outcome,omitempty"`
 
 	Revised     string                   `json:"revised,omitempty"`
+	Review      *agentbound.Review       `json:"review,omitempty"`
 	OK          bool                     `json:"ok,omitempty"`
 	Observation agentbound.Value         `json:"observation,omitempty"`
 	Gate        *agentbound.GateDecision `json:"gate,omitempty"`

@@ -52,11 +52,11 @@ func TestRevise(t *testing.T) {
 	}
 	tr := d.result(sealed).Trajectory
 	step := tr.Steps[0]
-	want := &agentbound.Draft{Thought: "I refuse", Calls: []agentbound.Call{}, Outcome: &agentbound.Outcome{Word: agentbound.Declined, Reason: "I refuse"}}
+	want := &agentbound.Draft{Thought: "I refuse", ThoughtSource: agentbound.ThoughtText, Calls: []agentbound.Call{}, Outcome: &agentbound.Outcome{Word: agentbound.Declined, Reason: "I refuse"}}
 	if diff := cmp.Diff(want, step.Draft); diff != "" || step.Thought != "I look first" || !step.Calls[0].Equal(look) {
 		t.Errorf("%+v: %s", step, diff)
 	}
-	if tr.Intervention != "careful" || len(tr.Steps) != 2 || tr.Steps[1].Draft != nil {
+	if tr.Intervention != "careful" || len(tr.Steps) != 2 || tr.Steps[1].Draft != nil || !step.Review.Changed || tr.Steps[1].Review == nil {
 		t.Errorf("%s, %+v", tr.Intervention, tr.Steps[1:])
 	}
 }

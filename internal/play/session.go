@@ -33,22 +33,22 @@ type session struct {
 	gate       gate
 }
 
-// gate stands before the intervention's own: it keeps what that says for the journal,
-// and says it again when a session is lived through again.
+// gate stands before the intervention's own: it says again what the journal holds when a
+// session is lived through again.
 type gate struct {
 	intervene.Gate
+	clock func() time.Time // the owner's: that of the episode stands still during a request
 	again *agentbound.GateDecision
-	said  *agentbound.GateDecision
 }
 
 // Allow implements intervene.Gate.
 func (g *gate) Allow(ctx context.Context, p intervene.Proposal) (agentbound.GateDecision, error) {
 	if g.again != nil {
-		g.said = g.again
 		return *g.again, nil
 	}
+	began := g.clock()
 	d, err := g.Gate.Allow(ctx, p)
-	g.said = &d
+	d.MS = g.clock().Sub(began).Milliseconds()
 	return d, err
 }
 
@@ -151,7 +151,7 @@ func (t *session) open(ctx context.Context) (err error) {
 		return err
 	}
 	i := p.intervention
-	if t.gate = (gate{Gate: i.Gate}); i.Gate != nil {
+	if t.gate = (gate{Gate: i.Gate, clock: t.owner.o.Clock}); i.Gate != nil {
 		i.Gate = &t.gate
 	}
 	t.episode = episode.New(episode.Config{
@@ -186,11 +186,12 @@ func (t *session) relive(ctx context.Context, e entry) error {
 // commit carries a decision out and completes its entry with what came of it.
 func (t *session) commit(ctx context.Context, e entry) (entry, error) {
 	d := e.decision()
+	t.episode.Reviewed(e.Review)
 	if t.draft != nil {
+		t.episode.Reviewed(t.draft.Review)
 		d.Thought = t.draft.Revised
 		d, t.draft = episode.Revised(d, t.draft.decision()), nil
 	}
-	t.gate.said = nil
 	seen, err := t.episode.Commit(ctx, d)
 	switch {
 	case errors.Is(err, episode.ErrSteps):
@@ -198,7 +199,7 @@ func (t *session) commit(ctx context.Context, e entry) (entry, error) {
 	case err != nil:
 		return e, err
 	case d.Outcome == nil:
-		e.OK, e.Observation, e.Gate = seen[0].OK, seen[0].Value, t.gate.said
+		e.OK, e.Observation, e.Gate = seen[0].OK, seen[0].Value, seen[0].Gate
 	}
 	t.ended = e.ends()
 	return e, nil
@@ -214,6 +215,9 @@ func (t *session) decide(ctx context.Context, e entry) (_ entry, err error) {
 		thought, changed, err := t.episode.Review(ctx, e.decision())
 		if err != nil {
 			return e, err
+		}
+		if e.Review = t.episode.LastReview(); e.Review != nil {
+			e.Review.MS = t.owner.o.Clock().UnixMilli() - e.At
 		}
 		if changed {
 			e.Op, e.Revised = opRevise, thought

@@ -93,8 +93,8 @@ func reasons(play modeltest.Player) modeltest.Player {
 // again is a corrector that rewrites every Thought.
 type again struct{}
 
-func (again) Correct(_ context.Context, c intervene.Context) (string, error) {
-	return "On reflection, this: " + c.Thought, nil
+func (again) Correct(_ context.Context, c intervene.Context) (intervene.Correction, error) {
+	return intervene.Correction{Thought: "On reflection, this: " + c.Thought}, nil
 }
 
 // played is what a trial came to.
