@@ -43,13 +43,18 @@ func fakePlay(t *testing.T, mode string, limits agentbound.Limits, turns ...mode
 
 func fakePlayBy(t *testing.T, mode string, limits agentbound.Limits, p modeltest.Player) agentbound.Result {
 	t.Helper()
+	return fakePlayWith(t, mode, limits, intervene.None(), p)
+}
+
+func fakePlayWith(t *testing.T, mode string, limits agentbound.Limits, i intervene.Intervention, p modeltest.Player) agentbound.Result {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	peer := modeltest.Serve(t, modeltest.Options{Protocol: modeltest.ChatProgram{}, Key: "sk-real", Play: modeltest.Through(p, modeltest.Names{Prefix: "w__"})})
 	a := open(t, fakeProgram(mode), peer, []string{self})
-	b := run.Bench{Agent: a, World: worlds, Judges: []judge.Judge{programjudge.Judge{Cache: worlds.Cache}}, Intervention: intervene.None(), Limits: limits}
+	b := run.Bench{Agent: a, World: worlds, Judges: []judge.Judge{programjudge.Judge{Cache: worlds.Cache}}, Intervention: i, Limits: limits}
 	f := familytest.Family(t)
 	r, err := b.Trial(t.Context(), f, agentbound.Trial{Family: f.ID, Split: agentbound.HB}, 77)
 	if err != nil {
