@@ -84,7 +84,7 @@ var rooms = []room{
 	{"internal/familytest", part, "internal/star suite suites", ""},
 	{"suite/law", composition, "internal/run world/program agent/reference judge judge/program internal/star", ""},
 	{"internal/minhash", part, "", ""},
-	{"internal/confine", part, "", "golang.org/x/sys"},
+	{"internal/confine", part, "internal/filelock", "golang.org/x/sys"},
 	{"suite/validate", composition, "suite suite/law agent/reference internal/minhash", ""},
 	{"suite/seed", part, "", "golang.org/x/text"},
 	{"generate", composition, "model suite suites suite/pattern suite/seed suite/validate internal/filelock", "golang.org/x/sync"},

@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
@@ -159,11 +158,13 @@ func (c confined) Cell(ctx context.Context, n subject.Needs) (subject.Cell, erro
 	}
 	p, err := confine.Command(ctx, spec)
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+		confine.RemoveTemp(dir)
+		return nil, err
 	}
 	if c.least != "" && !p.Level.AtLeast(c.least) {
 		p.Close()
-		return nil, errors.Join(fmt.Errorf("confinement of level %s is required, and %s is to be had", c.least, p.Level), os.RemoveAll(dir))
+		confine.RemoveTemp(dir)
+		return nil, fmt.Errorf("confinement of level %s is required, and %s is to be had", c.least, p.Level)
 	}
 	return &confinedCell{process: p, dir: dir, home: home, seen: c.seen}, nil
 }
@@ -198,5 +199,6 @@ func (c *confinedCell) Run(cmd subject.Command) (harness.Exit, error) {
 
 func (c *confinedCell) Close() error {
 	c.process.Close()
-	return os.RemoveAll(c.dir)
+	confine.RemoveTemp(c.dir)
+	return nil
 }

@@ -57,7 +57,7 @@ func home(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	t.Cleanup(func() { confine.RemoveTemp(dir) })
 	return home
 }
 
@@ -68,7 +68,7 @@ func executable(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	t.Cleanup(func() { confine.RemoveTemp(dir) })
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -209,7 +209,7 @@ func TestUnprivileged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	t.Cleanup(func() { confine.RemoveTemp(dir) })
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}

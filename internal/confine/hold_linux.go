@@ -293,31 +293,13 @@ func (k *keeper) close() {
 	}
 }
 
-// removeAll removes a folder, also where a program has made folders in it that are not
-// writable. What remains is litter in the system's folder for it.
-func removeAll(dir string) {
-	if os.RemoveAll(dir) == nil {
-		return
-	}
-	if root, err := os.OpenRoot(dir); err == nil {
-		_ = fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, _ error) error {
-			if d != nil && d.IsDir() {
-				_ = root.Chmod(path, 0o700)
-			}
-			return nil
-		})
-		root.Close()
-	}
-	_ = os.RemoveAll(dir)
-}
-
 // probe makes a confinement and does all but run a program in it.
 func probe(level Level) error {
 	dir, home, err := TempDir()
 	if err != nil {
 		return err
 	}
-	defer removeAll(dir)
+	defer RemoveTemp(dir)
 	ctx, cancel := context.WithTimeout(context.Background(), making)
 	defer cancel()
 	p, err := command(ctx, Spec{Home: home, Program: Program{Args: []string{"probe"}}}, level)
