@@ -111,7 +111,11 @@ func calls(r agentbound.Result) (made []string) {
 
 func open(t *testing.T, p harness.Program, peer *modeltest.Peer, start []string) *subject.Agent {
 	t.Helper()
-	a, err := subject.New(p, parts(), subject.Options{Model: peer.Model, Base: peer.URL, Key: peer.Key, Start: start})
+	between := parts()
+	if p.Protocol == harness.Messages || p.Protocol == harness.GenerateContent {
+		between.Proxy, between.Tools = wiredProxy, wiredTools
+	}
+	a, err := subject.New(p, between, subject.Options{Model: peer.Model, Base: peer.URL, Key: peer.Key, Start: start})
 	if err != nil {
 		t.Fatal(err)
 	}

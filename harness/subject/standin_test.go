@@ -26,9 +26,6 @@ func parts() subject.Parts {
 
 // newProxy reads an answer whole, tells the turn and passes it on.
 func newProxy(o subject.ProxyOptions) (http.Handler, error) {
-	if o.Protocol == harness.Messages || o.Protocol == harness.GenerateContent {
-		return wired(o)
-	}
 	up, err := url.Parse(o.Upstream)
 	if err != nil {
 		return nil, err

@@ -4,19 +4,31 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"net"
 	"net/http"
 	"net/url"
 
 	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/harness"
 	"github.com/agentbound/agentbound/harness/subject"
+	"github.com/agentbound/agentbound/internal/mcpserve"
 	"github.com/agentbound/agentbound/internal/wire"
 	"github.com/agentbound/agentbound/model"
 )
 
-// wired is the real proxy, for the protocols that the plain one does not read. What it
-// could not make anything of fails the trial: the program asked for what is not served.
-func wired(o subject.ProxyOptions) (http.Handler, error) {
+// The real parts, for programs whose protocol or client of MCP the plain ones do not
+// know.
+
+func wiredTools(ctx context.Context, l net.Listener, tools []agentbound.Tool, call subject.Call) error {
+	s, err := mcpserve.New(tools, mcpserve.Call(call), mcpserve.Options{Name: harness.Server})
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	return s.Serve(ctx, l)
+}
+
+func wiredProxy(o subject.ProxyOptions) (http.Handler, error) {
 	up, err := url.Parse(o.Upstream)
 	if err != nil {
 		return nil, err
