@@ -48,13 +48,11 @@ const server = "mcp__" + harness.Server
 var efforts = []string{"low", "medium", "high", "xhigh", "max"}
 
 // settings are variables of its environment that hold in every trial: nothing is asked
-// beside the task, no other model takes over, and nothing of the machine gets into the
-// conversation but what its own prompt says.
+// beside the task, no other model takes over, and it waits for the task's tools.
 var settings = []string{
 	"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1",
 	"CLAUDE_CODE_MAX_RETRIES=4", "CLAUDE_CODE_DISABLE_REFUSAL_FALLBACK=1", "CLAUDE_CODE_NO_MODEL_FALLBACK=1", "CLAUDE_CODE_DISABLE_LEGACY_MODEL_REMAP=1",
 	"CLAUDE_CODE_DISABLE_AUTO_MEMORY=1", // else it is told of a folder for notes, and that it should write there
-	"CLAUDE_CODE_DISABLE_FILE_MENTIONS=1",
 	"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1", "CLAUDE_CODE_DISABLE_MCP_TASK_BACKGROUND=1",
 	"ENABLE_TOOL_SEARCH=false", // with the search its model sees a tool of its own beside the task's, or instead
 	"MCP_CONNECTION_NONBLOCKING=false", "MCP_TIMEOUT=120000", "MCP_TOOL_TIMEOUT=3600000", "MAX_MCP_OUTPUT_TOKENS=1000000",
@@ -68,11 +66,11 @@ func launch(t harness.Trial) (harness.Launch, error) {
 	if err != nil {
 		return harness.Launch{}, err
 	}
-	argv := append(
-		t.Start[:len(t.Start):len(t.Start)], "--print", "--output-format", "json", "--model", t.Model,
+	argv := slices.Concat(t.Start, []string{
+		"--print", "--output-format", "json", "--model", t.Model,
 		"--mcp-config", filepath.Join(t.Home, "mcp.json"), "--strict-mcp-config", "--tools", "", "--allowedTools", server, "--permission-prompts", "none",
 		"--setting-sources", "", "--disable-slash-commands", "--no-session-persistence", "--append-system-prompt-file", filepath.Join(t.Home, "system.md"),
-	)
+	})
 	if t.Effort != "" {
 		argv = append(argv, "--effort", t.Effort)
 	}

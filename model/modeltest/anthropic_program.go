@@ -72,9 +72,12 @@ func anthropicSaid(role string, content json.RawMessage, names map[string]string
 		IsError   bool            `json:"is_error"`
 	}
 	said := model.Message{Role: model.Role(role)}
-	if json.Unmarshal(content, &blocks) != nil {
-		said.Text = parts(content)
+	if text := ""; json.Unmarshal(content, &text) == nil {
+		said.Text = text
 		return []model.Message{said}, nil
+	}
+	if err := json.Unmarshal(content, &blocks); err != nil {
+		return nil, err
 	}
 	for _, b := range blocks {
 		switch b.Type {
