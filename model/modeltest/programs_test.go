@@ -1,6 +1,7 @@
 package modeltest_test
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -46,7 +47,7 @@ func TestProgramPeers(t *testing.T) {
 		},
 	} {
 		decode := func(body string) ([]model.Message, error) {
-			r := httptest.NewRequest("POST", test.path, nil)
+			r := httptest.NewRequest(http.MethodPost, test.path, nil)
 			r.Header.Set("Anthropic-Version", "2023-06-01")
 			got, name, stream, err := test.protocol.Decode(r, []byte(body), modeltest.Options{})
 			if err == nil && (name != "m" || !stream || len(got.Tools) != 1 || got.Tools[0].Name != "look") {
