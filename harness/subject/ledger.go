@@ -199,7 +199,7 @@ func (l *ledger) begin(ctx context.Context, t Turn) error {
 			}
 			tool = c.Name // a name of the model's own making, which nobody will execute
 		}
-		call := agentbound.Call{Tool: tool, Args: agentbound.Value(c.Args)}
+		call := agentbound.Call{Tool: tool, Args: without(agentbound.Value(c.Args), l.program.OwnArgs)}
 		l.open = append(l.open, proposed{call: call, key: canonical(call)})
 	}
 	return nil
@@ -221,6 +221,7 @@ func (l *ledger) decision(t Turn) episode.Decision {
 // call takes a call that the program makes. It waits while the turn that proposes it may
 // be on its way, and for calls that the turn proposed before it.
 func (l *ledger) call(ctx context.Context, c agentbound.Call) (agentbound.Value, bool, error) {
+	c.Args = without(c.Args, l.program.OwnArgs)
 	late := time.NewTimer(l.grace)
 	defer late.Stop()
 	for passed := false; ; { // the grace
