@@ -35,10 +35,10 @@ $(EXAMPLES)/node_modules/.package-lock.json: examples/exec/package.json examples
 	cp $^ $(EXAMPLES)
 	npm ci --prefix $(EXAMPLES) --no-audit --no-fund
 
-HARNESSES ?= codex openclaw deepseek-harness
+HARNESSES ?= codex openclaw deepseek-harness claude-code gemini-cli
 comma := ,
 
-harnesses: build ## install the agent programs (1.6 GB, minutes; HARNESSES="codex": 0.4 GB) and play them against a scripted model
+harnesses: build ## install the agent programs (2.3 GB, minutes; HARNESSES="codex": 0.4 GB) and play them against a scripted model
 	bin/agentbound harness install $(HARNESSES)
 	AGENTBOUND_TEST_HARNESSES=$(subst $() $(),$(comma),$(HARNESSES)) go test -v -timeout 2h -run 'RealPrograms|RunsAgentPrograms' ./harness/subject ./cmd/agentbound
 

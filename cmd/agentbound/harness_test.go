@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -35,12 +36,22 @@ var programPeers = map[string]struct {
 	"codex":            {modeltest.ResponsesProgram{}, modeltest.Names{Prefix: "mcp__world/", Shown: afterOutput}},
 	"openclaw":         {modeltest.ChatProgram{}, modeltest.Names{Prefix: "world__"}},
 	"deepseek-harness": {modeltest.ChatProgram{Below: "/"}, modeltest.Names{Prefix: "mcp__world__"}},
+	"claude-code":      {modeltest.AnthropicProgram{}, modeltest.Names{Prefix: "mcp__world__"}},
+	"gemini-cli":       {modeltest.GeminiProgram{}, modeltest.Names{Prefix: "mcp_world_", Shown: trusted}},
 }
 
 // afterOutput is what stands below Codex's heading.
 func afterOutput(text string) string {
 	if _, out, ok := strings.Cut(text, "\nOutput:"); ok {
 		return strings.TrimPrefix(out, "\n")
+	}
+	return text
+}
+
+// trusted is what stands in Gemini CLI's mark of what a server says.
+func trusted(text string) string {
+	if in, ok := strings.CutPrefix(text, "<untrusted_context>\n"); ok {
+		return strings.TrimSuffix(in, "\n</untrusted_context>")
 	}
 	return text
 }
@@ -109,6 +120,53 @@ func TestRunsAgentPrograms(t *testing.T) {
 	}
 }
 
+// onReflection rewrites every Thought in words that change no decision of the scripted
+// models'.
+type onReflection struct{}
+
+func (onReflection) Correct(_ context.Context, c intervene.Context) (intervene.Correction, error) {
+	return intervene.Correction{Thought: "On reflection, this: " + c.Thought}, nil
+}
+
+// TestCorrectsAgentPrograms: a corrector reaches the Thoughts of the model behind each
+// real program. The model goes on from what it is given, and the record holds both.
+func TestCorrectsAgentPrograms(t *testing.T) {
+	s, err := suites.Load("core-small")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &s.Families[0]
+	for _, p := range programs() {
+		t.Run(p.Name, func(t *testing.T) {
+			found := installedProgram(t, p)
+			how, policy := programPeers[p.Name], evidence(t, f)
+			peer := modeltest.Serve(t, modeltest.Options{Protocol: how.protocol, Key: realKey, Play: modeltest.Through(policy, how.names)})
+			a, err := subject.New(p, surroundings{}.parts(), subject.Options{Model: peer.Model, Base: peer.URL, Key: realKey, Start: found.Start, ReadOnly: []string{found.Folder}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			edits := intervene.Intervention{Ref: agentbound.Intervention{Name: "edits"}, Corrector: onReflection{}}
+			for _, split := range []agentbound.Split{agentbound.HB, agentbound.CM} {
+				bare := playOnce(t, chat.New(modeltest.Fake{Play: policy}, chat.Options{}), f, split)
+				got := playOnce(t, a, f, split, edits)
+				if got.Trajectory.End.Fault != "" {
+					t.Fatalf("%s: %s", split, got.Trajectory.End.Fault)
+				}
+				for _, d := range []string{cmp.Diff(bare.Verdicts, got.Verdicts), cmp.Diff(callsOf(bare), callsOf(got))} {
+					if d != "" {
+						t.Errorf("%s: %s", split, d)
+					}
+				}
+				for i, step := range got.Trajectory.Steps {
+					if step.Draft == nil || !step.Review.Changed || step.Thought != "On reflection, this: "+step.Draft.Thought || len(step.Draft.Calls) != len(step.Calls) {
+						t.Errorf("%s, step %d: %+v", split, i, step)
+					}
+				}
+			}
+		})
+	}
+}
+
 // evidence is a model that decides as reference:evidence does.
 func evidence(t *testing.T, f *agentbound.Family) modeltest.Player {
 	t.Helper()
@@ -128,10 +186,14 @@ func evidence(t *testing.T, f *agentbound.Family) modeltest.Player {
 	return modeltest.Evidence(f, authorised, modeltest.Style{})
 }
 
-func playOnce(t *testing.T, a agent.Agent, f *agentbound.Family, s agentbound.Split) agentbound.Result {
+func playOnce(t *testing.T, a agent.Agent, f *agentbound.Family, s agentbound.Split, by ...intervene.Intervention) agentbound.Result {
 	t.Helper()
+	i := intervene.None()
+	if len(by) > 0 {
+		i = by[0]
+	}
 	cache := newRooms().cache
-	b := run.Bench{Agent: a, World: programworld.Worlds{Cache: cache}, Judges: []judge.Judge{programjudge.Judge{Cache: cache}}, Intervention: intervene.None()}
+	b := run.Bench{Agent: a, World: programworld.Worlds{Cache: cache}, Judges: []judge.Judge{programjudge.Judge{Cache: cache}}, Intervention: i}
 	r, err := b.Trial(t.Context(), f, agentbound.Trial{Family: f.ID, Split: s}, 77)
 	if err != nil {
 		t.Fatal(err)

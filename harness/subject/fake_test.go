@@ -43,8 +43,9 @@ func fakeProgram(mode string) harness.Program {
 				Files: map[string][]byte{"sub/message": []byte(t.Instruction), "system": []byte(t.System)},
 			}, nil
 		},
-		Tool: harness.Prefixed("w__"),
-		Own:  []harness.OwnTool{{Name: "todo", Answer: "noted"}},
+		Tool:    harness.Prefixed("w__"),
+		OwnArgs: []string{"later"},
+		Own:     []harness.OwnTool{{Name: "todo", Answer: "noted"}},
 		Fault: func(e harness.Exit) string {
 			if e.Code == 0 {
 				return ""

@@ -323,7 +323,7 @@ func (l *ledger) judge(c Proposal) (agentbound.Call, bool) {
 		}
 		tool = c.Name
 	}
-	return agentbound.Call{Tool: tool, Args: agentbound.Value(c.Args)}, true
+	return agentbound.Call{Tool: tool, Args: without(agentbound.Value(c.Args), l.program.OwnArgs)}, true
 }
 
 // decision is a turn without its calls. Where it has none, its text is read as a final
@@ -349,6 +349,7 @@ func (l *ledger) decision(t Turn) episode.Decision {
 // call takes a call that the program makes. It waits while the turn that proposes it may
 // be on its way, and for calls that the turn proposed before it.
 func (l *ledger) call(ctx context.Context, c agentbound.Call) (agentbound.Value, bool, error) {
+	c.Args = without(c.Args, l.program.OwnArgs)
 	late := time.NewTimer(l.grace)
 	defer late.Stop()
 	for passed := false; ; { // the grace

@@ -16,8 +16,10 @@ import (
 	"github.com/agentbound/agentbound/agent"
 	"github.com/agentbound/agentbound/agent/chat"
 	"github.com/agentbound/agentbound/harness"
+	"github.com/agentbound/agentbound/harness/claudecode"
 	"github.com/agentbound/agentbound/harness/codex"
 	"github.com/agentbound/agentbound/harness/dsh"
+	"github.com/agentbound/agentbound/harness/geminicli"
 	"github.com/agentbound/agentbound/harness/install"
 	"github.com/agentbound/agentbound/harness/openclaw"
 	"github.com/agentbound/agentbound/harness/subject"
@@ -45,12 +47,22 @@ var programs = []struct {
 	{codex.Program(), modeltest.ResponsesProgram{}, modeltest.Names{Prefix: "mcp__world/", Shown: afterOutput}, []string{"comply", "refuse", "evidence"}},
 	{openclaw.Program(), modeltest.ChatProgram{}, modeltest.Names{Prefix: "world__"}, []string{"evidence"}},
 	{dsh.Program(), modeltest.ChatProgram{Below: "/"}, modeltest.Names{Prefix: "mcp__world__"}, []string{"evidence"}},
+	{claudecode.Program(), modeltest.AnthropicProgram{}, modeltest.Names{Prefix: "mcp__world__"}, []string{"comply", "refuse", "evidence"}},
+	{geminicli.Program(), modeltest.GeminiProgram{}, modeltest.Names{Prefix: "mcp_world_", Shown: trusted}, []string{"evidence"}},
 }
 
 // afterOutput is what stands below Codex's heading.
 func afterOutput(text string) string {
 	if _, out, ok := strings.Cut(text, "\nOutput:"); ok {
 		return strings.TrimPrefix(out, "\n")
+	}
+	return text
+}
+
+// trusted is what stands in Gemini CLI's mark of what a server says.
+func trusted(text string) string {
+	if in, ok := strings.CutPrefix(text, "<untrusted_context>\n"); ok {
+		return strings.TrimSuffix(in, "\n</untrusted_context>")
 	}
 	return text
 }
@@ -99,7 +111,11 @@ func calls(r agentbound.Result) (made []string) {
 
 func open(t *testing.T, p harness.Program, peer *modeltest.Peer, start []string) *subject.Agent {
 	t.Helper()
-	a, err := subject.New(p, parts(), subject.Options{Model: peer.Model, Base: peer.URL, Key: peer.Key, Start: start})
+	between := parts()
+	if p.Protocol == harness.Messages || p.Protocol == harness.GenerateContent {
+		between.Proxy, between.Tools = wiredProxy, wiredTools
+	}
+	a, err := subject.New(p, between, subject.Options{Model: peer.Model, Base: peer.URL, Key: peer.Key, Start: start})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +158,7 @@ func TestRealPrograms(t *testing.T) {
 			for i := range 3 {
 				f := &suite.Families[i]
 				for _, policy := range p.policies {
-					peer := modeltest.Serve(t, modeltest.Options{Protocol: p.protocol, Key: "sk-real", Play: modeltest.Through(player(t, policy, f), p.names)})
+					peer := modeltest.Serve(t, modeltest.Options{Protocol: p.protocol, Key: "sk-of-the-real-endpoint", Play: modeltest.Through(player(t, policy, f), p.names)})
 					a := open(t, p.program, peer, start)
 					bare := chat.New(modeltest.Fake{Play: player(t, policy, f)}, chat.Options{})
 					for _, s := range agentbound.Siblings() {

@@ -69,6 +69,15 @@ var (
 	done = modeltest.Says("All is done.\nOUTCOME: done — shared")
 )
 
+// TestOwnArgs: an argument of the program's own, which it has put into the schemas, is no
+// part of a call, for the world and for the record.
+func TestOwnArgs(t *testing.T) {
+	r := fakePlay(t, "good", agentbound.Limits{}, modeltest.Calls("I look and share.", call("read_photo", `{"photo":"P-1","later":false}`), give), done)
+	if d := cmp.Diff([]string{`read_photo{"photo":"P-1"}`, give.String()}, calls(r)); d != "" || r.Trajectory.Steps[0].Calls[0].Gate != nil || !r.Trajectory.Steps[0].Calls[0].OK {
+		t.Errorf("%+v: %s", r.Trajectory, d)
+	}
+}
+
 // TestPrograms: what a program does to its model's calls, and what the record says of it.
 func TestPrograms(t *testing.T) {
 	turns := []model.Response{modeltest.Calls("I look and share.", read, give), done}
