@@ -290,7 +290,10 @@ func TestKilledProgramRun(t *testing.T) {
 	}
 	_ = run.Wait() // it was killed
 	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		left := slices.DeleteFunc(slices.Clone(theirs), func(pid int) bool { return syscall.Kill(pid, 0) != nil })
+		left := slices.DeleteFunc(slices.Clone(theirs), func(pid int) bool {
+			p, err := os.FindProcess(pid)
+			return err != nil || p.Signal(syscall.Signal(0)) != nil
+		})
 		if len(left) == 0 {
 			break
 		}
