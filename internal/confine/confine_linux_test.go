@@ -1,6 +1,7 @@
 package confine_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
