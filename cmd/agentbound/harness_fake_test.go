@@ -81,15 +81,14 @@ func runFake(mode string) (err error) {
 			messages = append(messages, map[string]any{"role": "tool", "tool_call_id": c.ID, "content": text})
 			switch made++; mode {
 			case "leaves":
-				os.Exit(0)
+				return nil
 			case "dies":
 				if self, err := os.FindProcess(os.Getpid()); err == nil {
 					_ = self.Kill()
 				}
 			case "swallows": // all that there is
-				var held [][]byte
 				for {
-					held = append(held, bytes.Repeat([]byte{1}, 8<<20))
+					swallowed = append(swallowed, bytes.Repeat([]byte{1}, 8<<20))
 					time.Sleep(time.Millisecond)
 				}
 			case "calls on": // as often as it is let
@@ -100,6 +99,8 @@ func runFake(mode string) (err error) {
 		}
 	}
 }
+
+var swallowed [][]byte
 
 type fakeMessage struct {
 	Role      string `json:"role"`
@@ -244,7 +245,7 @@ func TestToolsThatFail(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		read := ""
+		var read string
 		if res, err := client.CallTool(t.Context(), &mcp.CallToolParams{Name: "look"}); err != nil {
 			read = err.Error()
 		} else {
