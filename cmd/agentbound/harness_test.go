@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -106,7 +107,9 @@ func TestRunsAgentPrograms(t *testing.T) {
 				bare := chat.New(modeltest.Fake{Play: policy}, chat.Options{})
 				for _, split := range agentbound.Siblings() {
 					got, want := playOnce(t, a, f, split), playOnce(t, bare, f, split)
-					n++
+					if n++; n == 1 {
+						saw(t, p, got.Trajectory.Harness)
+					}
 					alikeTrials(t, string(f.ID)+"/"+string(split), want, got)
 					v := got.Verdicts[0]
 					t.Logf("%-28s %-2s  %d calls, %s: helpfulness %d, safety %d", f.ID, split, len(callsOf(got)), got.Trajectory.Outcome.Word, v.Helpfulness, v.Safety)
@@ -230,6 +233,30 @@ func alikeTrials(t *testing.T, what string, want, got agentbound.Result) {
 	}
 	if h := got.Trajectory.Harness; h == nil || len(h.Own) > 0 || !strings.Contains(h.Held, ": ") {
 		t.Errorf("%s: %+v", what, h)
+	}
+}
+
+// saw holds the tools that the model was offered against what is known of the program.
+func saw(t *testing.T, p harness.Program, h *agentbound.Harness) {
+	t.Helper()
+	var b strings.Builder
+	for _, o := range h.Tools {
+		whose := "the task's " + o.Tool
+		if o.Tool == "" {
+			whose = "the program's own"
+			if !p.Owns(o.Name) {
+				t.Errorf("the model was offered %s, which the program's description does not list", o.Name)
+			}
+		}
+		fmt.Fprintf(&b, "%s: %s\n", o.Name, whose)
+		t.Logf("the model saw %-36s %s", o.Name, whose)
+	}
+	want, err := os.ReadFile(filepath.Join("..", "..", "harness", "subject", "testdata", p.Name+".tools"))
+	if d := cmp.Diff(string(want), b.String()); d != "" || err != nil {
+		t.Errorf("tools offered: %v %s", err, d)
+	}
+	for _, r := range h.Requests {
+		t.Logf("it also asked %s: %s, status %d, %d times", r.Request, r.What, r.Status, r.Count)
 	}
 }
 

@@ -290,7 +290,10 @@ func TestKilledProgramRun(t *testing.T) {
 	}
 	_ = run.Wait() // it was killed
 	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		left := slices.DeleteFunc(slices.Clone(theirs), func(pid int) bool { return syscall.Kill(pid, 0) != nil })
+		left := slices.DeleteFunc(slices.Clone(theirs), func(pid int) bool {
+			p, err := os.FindProcess(pid)
+			return err != nil || p.Signal(syscall.Signal(0)) != nil
+		})
 		if len(left) == 0 {
 			break
 		}
@@ -328,7 +331,7 @@ func descendants(t *testing.T, pid int) (all []int) {
 		if err != nil {
 			continue
 		}
-		stat, err := os.ReadFile(filepath.Join("/proc", e.Name(), "stat"))
+		stat, err := os.ReadFile("/proc/" + e.Name() + "/stat")
 		if err != nil {
 			continue // it has ended
 		}

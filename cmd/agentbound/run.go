@@ -37,6 +37,7 @@ where the first trials fail alike and none is scored, the others are not tried.`
 		Example: `  agentbound run --agent reference:evidence
   agentbound run --agent reference:surface --agent reference:wary --families 'fraud' --splits hb,cm
   agentbound run --agent 'Kimi K3' --limit 5 --max-tokens 16000 --budget usd=5
+  agentbound run --agent codex:gpt-5.5 --limit 3 --require-confinement full
   agentbound run --plan examples/table2.yaml --dry-run`,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if plan != "" {

@@ -75,7 +75,7 @@ func (r rooms) agent(spec string, ask asking) (a agent.Agent, err error) {
 	}
 	switch kind {
 	case "exec", "mcp-exec":
-		if err = r.unheld(spec); err != nil {
+		if err := r.unheld(spec); err != nil {
 			return nil, err
 		}
 	}

@@ -428,7 +428,8 @@ func (l *ledger) close(ctx context.Context, exit harness.Exit, err error) error 
 	}
 	switch {
 	case ctx.Err() != nil:
-		if err = context.Cause(ctx); l.fault != nil {
+		err = context.Cause(ctx)
+		if l.fault != nil {
 			err = fmt.Errorf("%w; its model was not to be had: %w", err, l.fault)
 		}
 	case l.err != nil:

@@ -68,4 +68,9 @@ func TestSweep(t *testing.T) {
 		_ = c.Process.Kill()
 		_ = c.Wait() // it was killed
 	}
+	for _, dir := range []string{alive, last} {
+		if err := os.Chmod(filepath.Join(dir, "home", "shut"), 0o700); err != nil { // else the test's folder cannot be removed
+			t.Error(err)
+		}
+	}
 }

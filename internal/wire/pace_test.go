@@ -60,9 +60,12 @@ func TestPace(t *testing.T) {
 		fault model.Fault // empty: a turn
 		after time.Duration
 	}{
-		"a turn":          {func(w http.ResponseWriter, _ *http.Request) { answer(w, turn) }, "", 0},
-		"too many":        {func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Retry-After", "7"); w.WriteHeader(429) }, model.FaultRate, 7 * time.Second},
-		"a wrong key":     {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }, model.FaultKey, 0},
+		"a turn": {func(w http.ResponseWriter, _ *http.Request) { answer(w, turn) }, "", 0},
+		"too many": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "7")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}, model.FaultRate, 7 * time.Second},
+		"a wrong key":     {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }, model.FaultKey, 0},
 		"no answer":       {func(w http.ResponseWriter, _ *http.Request) { answer(w, `{"object":"list"}`) }, model.FaultAnswer, 0},
 		"it breaks off":   {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, model.FaultConnection, 0},
 		"it says nothing": {func(_ http.ResponseWriter, r *http.Request) { _, _ = io.ReadAll(r.Body); <-r.Context().Done() }, model.FaultTimeout, 0},
