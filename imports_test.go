@@ -39,6 +39,8 @@ var rooms = []room{
 	{"world/emulated", adapter, "world model internal/star", ""},
 	{"world/emulated/emulatedtest", contract, "model internal/star", ""},
 	{"intervene", port, "", ""},
+	{"intervene/placebo", adapter, "intervene", ""},
+	{"intervene/aligner", adapter, "intervene model", ""},
 	{"episode", part, "world intervene", ""},
 	{"agent", port, "episode", ""},
 	{"model", port, "", ""},
