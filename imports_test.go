@@ -41,6 +41,8 @@ var rooms = []room{
 	{"intervene", port, "", ""},
 	{"intervene/placebo", adapter, "intervene", ""},
 	{"intervene/aligner", adapter, "intervene model", ""},
+	// The limited interpreter executes guard code; similarity finds the nearest examples.
+	{"intervene/guardagent", adapter, "intervene model internal/star internal/minhash", ""},
 	{"intervene/safetyaligner", adapter, "intervene model", ""},
 	{"episode", part, "world intervene", ""},
 	{"agent", port, "episode", ""},
