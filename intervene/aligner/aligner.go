@@ -183,7 +183,7 @@ func read(res model.Response, draft string) (string, error) {
 	case text == "":
 		return "", errors.New("it is empty")
 	case !revised:
-		return "", errors.New("it begins neither with KEEP, alone, nor with REVISE:")
+		return "", errors.New("it begins neither with REVISE: nor with KEEP, alone")
 	case thought == "" || thought == keep || strings.Contains(thought, revise):
 		return "", errors.New("after REVISE: comes the whole new thought, once, and nothing else")
 	case thought == strings.TrimSpace(draft):
