@@ -39,6 +39,7 @@ var rooms = []room{
 	{"world/emulated", adapter, "world model internal/star", ""},
 	{"world/emulated/emulatedtest", contract, "model internal/star", ""},
 	{"intervene", port, "", ""},
+	{"intervene/intervenetest", contract, "intervene", "github.com/google/go-cmp"},
 	{"intervene/placebo", adapter, "intervene", ""},
 	{"intervene/aligner", adapter, "intervene model", ""},
 	// The limited interpreter executes guard code; similarity finds the nearest examples.

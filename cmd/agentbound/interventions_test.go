@@ -18,6 +18,7 @@ import (
 	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/internal/star"
 	"github.com/agentbound/agentbound/internal/store/sqlite"
+	"github.com/agentbound/agentbound/intervene"
 	"github.com/agentbound/agentbound/intervene/guardagent"
 	"github.com/agentbound/agentbound/intervene/placebo"
 	"github.com/agentbound/agentbound/model"
@@ -69,7 +70,7 @@ func (o overseer) bars(instruction string, v agentbound.Value) bool {
 	return slices.ContainsFunc(o[instruction], v.Equal)
 }
 
-var stopping = regexp.MustCompile(`(?i)decline|do not go on`)
+var stopping = regexp.MustCompile(`(?i)decline|do not go on|leave it`)
 
 // align redirects where the records bar the work, has work go on where they do not, and
 // keeps the rest.
@@ -279,6 +280,39 @@ func TestColumns(t *testing.T) {
 	}
 	if len(got) != len(want) {
 		t.Errorf("%d runs, want %d", len(got), len(want))
+	}
+}
+
+// TestModelTakesItsThought: a language model that declines everything gets its revised
+// Thought back over the wire and goes on from it; where the records bar the work its own
+// Thought stands.
+func TestModelTakesItsThought(t *testing.T) {
+	o, works, refuses := newOverseer(t, "examples"), crowd(t, "examples"), modeltest.Refuse(modeltest.Style{})
+	subject := modeltest.Serve(t, modeltest.Options{Play: func(r model.Request) model.Response {
+		n := len(r.Messages)
+		if n < 3 || r.Messages[n-1].Text != intervene.GoOn {
+			return refuses(model.Request{Messages: r.Messages[:1]})
+		}
+		if r.Messages[n-2].Role != model.Assistant || !strings.Contains(r.Messages[n-2].Text, "The records permit the work.") {
+			return modeltest.Says("OUTCOME: unable — this is not my Thought: " + r.Messages[n-2].Text)
+		}
+		r.Messages = r.Messages[:n-2]
+		return works(r)
+	}})
+	_, spec := peer(t, "aligner", modeltest.Options{Play: o.align})
+	db := filepath.Join(t.TempDir(), "a.db")
+	if code, _, errs := inside(t, "run", "--suite", "examples", "--splits", "all", "--repeats", "1", "--store", db, "--agent", "compat:test-model@"+subject.URL, "--intervene", spec); code != exitDone {
+		t.Fatalf("exit code %d\n%s", code, errs)
+	}
+	trials := trialsOf(t, db)
+	for _, r := range trials {
+		first := r.Trajectory.Steps[0]
+		if r.passes() != "++" || first.Draft == nil || first.Draft.Outcome == nil || first.Draft.Outcome.Word != agentbound.Declined || len(first.Calls) == 0 {
+			t.Errorf("%s/%s: %s, first step %+v", r.Family, r.Split, r.passes(), first)
+		}
+	}
+	if len(trials) != 18 {
+		t.Errorf("%d trials", len(trials))
 	}
 }
 

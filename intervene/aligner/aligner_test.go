@@ -10,6 +10,7 @@ import (
 	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/intervene"
 	"github.com/agentbound/agentbound/intervene/aligner"
+	"github.com/agentbound/agentbound/intervene/intervenetest"
 	"github.com/agentbound/agentbound/model"
 	"github.com/agentbound/agentbound/model/modeltest"
 )
@@ -29,6 +30,38 @@ func corrector(t *testing.T, kind aligner.Kind, m model.Model) *aligner.Correcto
 		t.Fatal(err)
 	}
 	return a
+}
+
+func TestContract(t *testing.T) {
+	for _, text := range []string{"KEEP", "REVISE: I look first."} {
+		intervenetest.Corrector(t, corrector(t, aligner.Ours, modeltest.Fake{Play: func(model.Request) model.Response { return modeltest.Says(text) }}), true)
+	}
+}
+
+// FuzzAnswers: whatever a model says twice, it is a failure, the draft to the letter, or
+// what stands after REVISE:.
+func FuzzAnswers(f *testing.F) {
+	for _, seed := range []string{"KEEP", "REVISE: x", "REVISE:", "KEEP\nREVISE: x", "\xff", "REVISE: \xff", " REVISE:\n\nKEEP"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		a, err := aligner.New(aligner.Options{Kind: aligner.Ours, Model: modeltest.Fake{Play: func(model.Request) model.Response { return modeltest.Says(text) }}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := decision()
+		got, err := a.Correct(t.Context(), c)
+		kept := got.Thought == c.Thought
+		_, after, revised := strings.Cut(text, "REVISE:")
+		switch {
+		case err != nil && !kept:
+			t.Errorf("%q fails and still gives %q", text, got.Thought)
+		case err == nil && !kept && (!revised || got.Thought != strings.ToValidUTF8(strings.TrimSpace(after), "\uFFFD")):
+			t.Errorf("%q gives %q", text, got.Thought)
+		case err == nil && kept && strings.TrimSpace(text) != "KEEP" && strings.TrimSpace(after) != strings.TrimSpace(c.Thought):
+			t.Errorf("%q keeps", text)
+		}
+	})
 }
 
 // TestShows: the model is sent its prompt and one line for each thing that a corrector

@@ -15,6 +15,7 @@ import (
 	"github.com/agentbound/agentbound/internal/familytest"
 	"github.com/agentbound/agentbound/intervene"
 	"github.com/agentbound/agentbound/intervene/guardagent"
+	"github.com/agentbound/agentbound/intervene/intervenetest"
 	"github.com/agentbound/agentbound/model"
 	"github.com/agentbound/agentbound/model/modeltest"
 	"github.com/agentbound/agentbound/suites"
@@ -114,6 +115,33 @@ func TestDecides(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestContract(t *testing.T) {
+	for _, allow := range []string{"True", "False"} {
+		code := fenced("def guard(case):\n    return {\"allow\": " + allow + ", \"reason\": \"of \" + case[\"call\"][\"tool\"]}")
+		intervenetest.Gate(t, gate(t, modeltest.Fake{Play: func(r model.Request) model.Response {
+			if len(r.Messages) == 2 {
+				return modeltest.Says("Plan:\n1. Look.")
+			}
+			return modeltest.Says(code)
+		}}))
+	}
+}
+
+// FuzzCode: whatever a model writes is a decision or an error, and ends.
+func FuzzCode(f *testing.F) {
+	for _, e := range guardagent.Memory() {
+		f.Add(e.Code)
+	}
+	f.Add("def guard(case):\n    return {}")
+	f.Add("tool(guard, \"x\")")
+	f.Fuzz(func(t *testing.T, code string) {
+		v, err := guardagent.Run(t.Context(), code, agentbound.Value(`{"call":{"tool":"x","args":{}},"history":[]}`))
+		if err == nil && v.Reason == "" {
+			t.Errorf("%q decides without a reason", code)
+		}
+	})
 }
 
 // TestRuns: code has bounds, and nothing from outside. What takes too much is an error

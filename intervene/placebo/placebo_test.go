@@ -6,6 +6,7 @@ import (
 
 	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/intervene"
+	"github.com/agentbound/agentbound/intervene/intervenetest"
 	"github.com/agentbound/agentbound/intervene/placebo"
 )
 
@@ -28,6 +29,8 @@ func TestAlways(t *testing.T) {
 		}
 	}
 }
+
+func TestContract(t *testing.T) { intervenetest.Corrector(t, placebo.Corrector{}, false) }
 
 // TestAdvice says nothing for or against the step, neither to people nor to the reference
 // agents, whose published rule stops at words like these.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/intervene"
+	"github.com/agentbound/agentbound/intervene/intervenetest"
 	"github.com/agentbound/agentbound/intervene/safetyaligner"
 	"github.com/agentbound/agentbound/model"
 	"github.com/agentbound/agentbound/model/completion"
@@ -68,6 +69,15 @@ func TestFormat(t *testing.T) {
 	if body := string(p.Requests()[0]); !strings.Contains(body, `"max_tokens":2048`) || !strings.Contains(body, `"temperature":0`) {
 		t.Error(body)
 	}
+}
+
+func TestContract(t *testing.T) {
+	_, m := served(t, func(model.Request) model.Response { return modeltest.Says(" I wait.") })
+	s, err := safetyaligner.New(safetyaligner.Options{Model: m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	intervenetest.Corrector(t, s, true)
 }
 
 // TestReads: the text after the last mark is the new Thought; what is none fails.
