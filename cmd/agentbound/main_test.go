@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -32,6 +33,7 @@ func TestMain(m *testing.M) {
 // TestScripts runs testdata/*.txtar: they are written to be read as the manual.
 func TestScripts(t *testing.T) {
 	peers := judgePeers(t)
+	maps.Copy(peers, interventionPeers(t))
 	testscript.Run(t, testscript.Params{
 		Files:               scripts(t),
 		RequireExplicitExec: true,
