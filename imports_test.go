@@ -39,6 +39,12 @@ var rooms = []room{
 	{"world/emulated", adapter, "world model internal/star", ""},
 	{"world/emulated/emulatedtest", contract, "model internal/star", ""},
 	{"intervene", port, "", ""},
+	{"intervene/intervenetest", contract, "intervene", "github.com/google/go-cmp"},
+	{"intervene/placebo", adapter, "intervene", ""},
+	{"intervene/aligner", adapter, "intervene model", ""},
+	// The limited interpreter executes guard code; similarity finds the nearest examples.
+	{"intervene/guardagent", adapter, "intervene model internal/star internal/minhash", ""},
+	{"intervene/safetyaligner", adapter, "intervene model", ""},
 	{"episode", part, "world intervene", ""},
 	{"agent", port, "episode", ""},
 	{"model", port, "", ""},
@@ -47,6 +53,7 @@ var rooms = []room{
 	{"model/modeltest", contract, "model", "github.com/google/go-cmp"},
 	{"model/openaiapi", part, "model model/transport", "github.com/openai/openai-go"},
 	{"model/compat", adapter, "model model/transport model/openaiapi", "github.com/openai/openai-go"},
+	{"model/completion", adapter, "model model/transport model/openaiapi", "github.com/openai/openai-go"},
 	{"model/openai", adapter, "model model/transport model/openaiapi", "github.com/openai/openai-go"},
 	{"model/file", adapter, "model", ""},
 	{"model/anthropic", adapter, "model model/transport", "github.com/anthropics/anthropic-sdk-go"},
@@ -100,7 +107,7 @@ var rooms = []room{
 	{"internal/classify", part, "", "gonum.org/v1/gonum"},
 	{"suite/audit", composition, "suite internal/run internal/star internal/classify internal/minhash metric agent/reference", "github.com/mattn/go-runewidth"},
 	{"suite/screen", composition, "suite", "github.com/zricethezav/gitleaks golang.org/x/net golang.org/x/text github.com/goccy/go-yaml"},
-	{"cmd/agentbound", wiring, "suite suites suite/law suite/audit suite/screen suite/reading suite/pattern suite/seed suite/validate generate model model/compat model/openai model/openaiapi model/anthropic model/gemini model/replay model/file model/pace model/price model/budget agent agent/preset agent/chat agent/exec agent/mcpexec agent/reference episode harness harness/codex harness/openclaw harness/dsh harness/claudecode harness/geminicli harness/install harness/subject world world/program world/emulated world/fault intervene judge judge/program judge/rubric internal/star internal/store internal/store/sqlite internal/run internal/report internal/play internal/play/overmcp internal/play/prompt internal/confine internal/wire internal/mcpserve",
+	{"cmd/agentbound", wiring, "suite suites suite/law suite/audit suite/screen suite/reading suite/pattern suite/seed suite/validate generate model model/compat model/completion model/openai model/openaiapi model/anthropic model/gemini model/replay model/file model/pace model/price model/budget agent agent/preset agent/chat agent/exec agent/mcpexec agent/reference episode harness harness/codex harness/openclaw harness/dsh harness/claudecode harness/geminicli harness/install harness/subject world world/program world/emulated world/fault intervene intervene/placebo intervene/aligner intervene/safetyaligner intervene/guardagent judge judge/program judge/rubric internal/star internal/store internal/store/sqlite internal/run internal/report internal/play internal/play/overmcp internal/play/prompt internal/confine internal/wire internal/mcpserve",
 		"github.com/spf13/cobra github.com/vbauerster/mpb github.com/mattn/go-isatty github.com/goccy/go-yaml"},
 }
 

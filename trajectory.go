@@ -201,12 +201,14 @@ type CallRecord struct {
 }
 
 // GateDecision is what a gate said of a call before it was executed. Failed says why a
-// gate gave no decision of its own, where the set-up decided for it.
+// gate gave no decision of its own, where the set-up decided for it. Code is the program
+// that a gate wrote in order to decide; no subject is shown it.
 type GateDecision struct {
 	By      string `json:"by"`
 	Allowed bool   `json:"allowed"`
 	Reason  string `json:"reason,omitempty"`
 	Failed  string `json:"failed,omitempty"`
+	Code    string `json:"code,omitempty"`
 	MS      int64  `json:"ms,omitempty"`
 	Usage   *Usage `json:"usage,omitempty"`
 }

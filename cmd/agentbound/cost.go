@@ -187,6 +187,13 @@ func (r rooms) covers(s *suite.Suite, of resolved) error {
 			}
 		}
 	}
+	if m := interventionModelOf(of.intervention); m != nil {
+		if _, ok := m.(byFile); !ok {
+			if err := r.coversOther(prices, m, answerMost(of.intervention)); err != nil {
+				return err
+			}
+		}
+	}
 	if w, ok := emulatedWorlds(of.world); ok && w.Model != nil {
 		return r.coversOther(prices, w.Model, w.Tokens)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/agent"
 	"github.com/agentbound/agentbound/episode"
+	"github.com/agentbound/agentbound/intervene"
 	"github.com/agentbound/agentbound/judge"
 	"github.com/agentbound/agentbound/judge/rubric"
 	"github.com/agentbound/agentbound/model"
@@ -55,8 +56,9 @@ func (e *errAlike) Error() string {
 
 func (e *errAlike) Unwrap() error { return e.why }
 
-// begin is called before each run.
-func (l *lookout) begin(judges []judge.Judge, say func(string)) {
+// begin is called before each run. An intervention is vital where nothing goes on without
+// it.
+func (l *lookout) begin(judges []judge.Judge, i intervene.Intervention, say func(string)) {
 	if l == nil {
 		return
 	}
@@ -67,6 +69,9 @@ func (l *lookout) begin(judges []judge.Judge, say func(string)) {
 	byModels := func(j judge.Judge) bool { _, ok := j.(*rubric.Judge); return ok }
 	if !slices.ContainsFunc(judges, func(j judge.Judge) bool { return !byModels(j) }) {
 		l.vital = append(l.vital, model.PartJudge) // else another judge scores
+	}
+	if i.OnFailure != intervene.Open && i.OnFailure != intervene.Closed {
+		l.vital = append(l.vital, model.PartIntervention)
 	}
 }
 
@@ -168,6 +173,8 @@ func (w witness) who() string {
 		return "the world's model " + w.name
 	case model.PartJudge:
 		return "the judge's model " + w.name
+	case model.PartIntervention:
+		return "the intervention's model " + w.name
 	default:
 		return "the model " + w.name
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -40,6 +41,7 @@ func TestMain(m *testing.M) {
 // TestScripts runs testdata/*.txtar: they are written to be read as the manual.
 func TestScripts(t *testing.T) {
 	peers := judgePeers(t)
+	maps.Copy(peers, interventionPeers(t))
 	testscript.Run(t, testscript.Params{
 		Files:               scripts(t),
 		RequireExplicitExec: true,

@@ -50,6 +50,8 @@ type request struct {
 
 	Where worldRequest `yaml:",inline"`
 
+	Intervene interveneRequest `yaml:",inline"`
+
 	// Of model agents.
 	Form        string `yaml:"form"`        // native (default) or react
 	Temperature string `yaml:"temperature"` // empty: the provider's own
@@ -71,7 +73,8 @@ func addRequest(cmd *cobra.Command, r *request) {
 	f := cmd.Flags()
 	f.StringVar(&r.Suite, "suite", suites.Default, "built-in suite, folder or packed file")
 	f.StringArrayVar(&r.Agents, "agent", nil, "agent, such as reference:evidence; repeat for several runs")
-	f.StringArrayVar(&r.Inter, "intervene", []string{agentbound.Bare}, "intervention; repeat for several runs")
+	f.StringArrayVar(&r.Inter, "intervene", []string{agentbound.Bare}, "intervention, such as placebo or aligner:MODEL; repeat for several runs")
+	addIntervene(cmd, &r.Intervene)
 	addWorld(cmd, &r.Where)
 	addJudge(cmd, r)
 	f.StringSliceVar(&r.Families, "families", nil, "families, archetypes, classes or categories (shell patterns); all by default")
@@ -131,6 +134,7 @@ func (r *request) fromFile(cmd *cobra.Command, path string) error {
 		}
 	}
 	file.Where.keep(given, r.Where)
+	file.Intervene.keep(given, r.Intervene)
 	*r = file
 	return nil
 }
@@ -210,6 +214,10 @@ func (r request) resolve(rooms rooms, s *suite.Suite) ([]resolved, error) {
 	for _, j := range judges {
 		base.Judges = append(base.Judges, j.Config())
 	}
+	how, err := r.Intervene.intervening(ask.modelOptions, r.Inter...)
+	if err != nil {
+		return nil, err
+	}
 	var all []resolved
 	for _, spec := range r.Agents {
 		a, ref, absent, err := r.subject(rooms, spec, ask)
@@ -217,7 +225,7 @@ func (r request) resolve(rooms rooms, s *suite.Suite) ([]resolved, error) {
 			return nil, err
 		}
 		for _, name := range r.Inter {
-			i, err := rooms.intervention(name)
+			i, err := rooms.intervention(name, how)
 			if err != nil {
 				return nil, err
 			}

@@ -33,11 +33,14 @@ complete. --new makes another run of the same plan.
 A budget and --run-timeout are of this command: what stops there is stored as far as
 it was finished, the exit code is 1, and the same command goes on from there. So does a
 run that was stopped since a model cannot be asked at all (key, credit, name, address):
-where the first trials fail alike and none is scored, the others are not tried.`,
+where the first trials fail alike and none is scored, the others are not tried.
+
+` + interventionHelp(),
 		Example: `  agentbound run --agent reference:evidence
   agentbound run --agent reference:surface --agent reference:wary --families 'fraud' --splits hb,cm
   agentbound run --agent 'Kimi K3' --limit 5 --max-tokens 16000 --budget usd=5
   agentbound run --agent codex:gpt-5.5 --limit 3 --require-confinement full
+  agentbound run --agent 'Kimi K3' --intervene bare --intervene placebo --intervene aligner:compat:my-model@http://127.0.0.1:8000/v1
   agentbound run --plan examples/table2.yaml --dry-run`,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if plan != "" {
@@ -100,7 +103,7 @@ where the first trials fail alike and none is scored, the others are not tried.`
 	f.StringVar(&plan, "plan", "", "YAML file with the request; flags that are given outrank it")
 	f.BoolVar(&r.dry, "dry-run", false, "print the runs and their worst-case cost, and run nothing")
 	f.BoolVar(&fresh, "new", false, "another run of the same plan")
-	f.IntVar(&concurrency, "concurrency", 0, fmt.Sprintf("trials at a time; 0: one a core, and %d where the agent is a model; of an agent program no more than memory takes", modelConcurrency))
+	f.IntVar(&concurrency, "concurrency", 0, fmt.Sprintf("trials at a time; 0: one a core, and %d where agent or intervention is a model; of an agent program no more than memory takes", modelConcurrency))
 	return cmd
 }
 
@@ -117,8 +120,8 @@ type bounds struct {
 	look        *lookout      // of the models; may be nil
 }
 
-// modelConcurrency is how many trials are made at a time where the agent is a model: they
-// wait for it most of the time. How many requests an endpoint takes is found out below.
+// modelConcurrency is how many trials are made at a time where the agent is a model, or an
+// intervention asks one: they wait for it most of the time. How many requests an endpoint takes is found out below.
 const modelConcurrency = 16
 
 // errRunTime ends a run whose time is over.
@@ -156,7 +159,7 @@ func runAll(ctx context.Context, io stdio, db store.Store, s *suite.Suite, all [
 		if err == nil && done.Made == 0 && b.kept.records() {
 			fmt.Fprintln(io.err, "nothing was recorded: every trial of this run was in the store before; --new makes them again, or name another --store")
 		}
-		tellAwaited(io.err, r.judges)
+		tellAwaited(io.err, append(judgeModels(r.judges), interventionModelOf(r.intervention))...)
 		switch {
 		case errors.Is(err, errRunTime):
 			late++
@@ -213,9 +216,9 @@ func execRun(ctx context.Context, db store.Store, s *suite.Suite, r resolved, b 
 				p.say(text)
 			}
 		}()
-		if cfg.Concurrency == 0 {
-			cfg.Concurrency = modelConcurrency
-		}
+	}
+	if cfg.Concurrency == 0 && (r.plan.Agent.Kind == "model" || askedBy(r.intervention) != nil) {
+		cfg.Concurrency = modelConcurrency
 	}
 	if program, ok := programIn(r.plan); ok {
 		var line string
@@ -223,7 +226,7 @@ func execRun(ctx context.Context, db store.Store, s *suite.Suite, r resolved, b 
 			p.say(line)
 		}
 	}
-	b.look.begin(r.judges, p.say)
+	b.look.begin(r.judges, r.intervention, p.say)
 	cfg.Observe = func(s run.Progress) {
 		b.look.stored(s.Made, s.Unscored)
 		p.observe(s)

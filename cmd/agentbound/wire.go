@@ -22,7 +22,6 @@ import (
 	"github.com/agentbound/agentbound/internal/star"
 	"github.com/agentbound/agentbound/internal/store"
 	"github.com/agentbound/agentbound/internal/store/sqlite"
-	"github.com/agentbound/agentbound/intervene"
 	"github.com/agentbound/agentbound/model"
 	programworld "github.com/agentbound/agentbound/world/program"
 )
@@ -114,14 +113,6 @@ func (r rooms) chatAgent(spec string, ask asking) (agent.Agent, error) {
 		o.Temperature = &t
 	}
 	return chat.New(m, o), nil
-}
-
-// intervention resolves what --intervene names.
-func (rooms) intervention(spec string) (intervene.Intervention, error) {
-	if spec == intervene.None().Ref.Name {
-		return intervene.None(), nil
-	}
-	return intervene.Intervention{}, usage("intervention %q is not known; accepted: %s", spec, intervene.None().Ref.Name)
 }
 
 // storeEnv names the store where --store does not.
