@@ -184,9 +184,9 @@ func runAll(ctx context.Context, io stdio, db store.Store, s *suite.Suite, all [
 	}
 	switch {
 	case len(stopped) > 0:
-		return coded{exitMissed, fmt.Errorf("stopped early in %d of %s: %w; nothing is lost: put that right, and the same command goes on", len(stopped), counted(len(all), "run", "runs"), errors.Join(stopped...))}
+		return coded{exitMissed, fmt.Errorf("stopped early in %d of %d runs: %w; nothing is lost: put that right, and the same command goes on", len(stopped), len(all), errors.Join(stopped...))}
 	case late > 0:
-		return coded{exitMissed, fmt.Errorf("%w in %d of %s; what was finished is stored: the same command goes on from there", errRunTime, late, counted(len(all), "run", "runs"))}
+		return coded{exitMissed, fmt.Errorf("%w in %d of %d runs; what was finished is stored: the same command goes on from there", errRunTime, late, len(all))}
 	case unscored > 0 && b.kept.replays():
 		return coded{exitMissed, fmt.Errorf("%s unscored: the recording does not hold what they ask; replay with the agent, suite, limits, judges and seed of the recorded command; see: agentbound report", counted(unscored, "trial is", "trials are"))}
 	case len(by) > 0:
