@@ -35,7 +35,7 @@ $(EXAMPLES)/node_modules/.package-lock.json: examples/exec/package.json examples
 	cp $^ $(EXAMPLES)
 	npm ci --prefix $(EXAMPLES) --no-audit --no-fund
 
-HARNESSES ?= codex openclaw deepseek-harness
+HARNESSES ?= codex openclaw deepseek-harness qwen-code opencode
 comma := ,
 
 harnesses: build ## install the agent programs (1.6 GB, minutes; HARNESSES="codex": 0.4 GB) and play them against a scripted model

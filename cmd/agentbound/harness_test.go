@@ -21,6 +21,8 @@ var programPeers = map[string]struct {
 	"codex":            {modeltest.ResponsesProgram{}, "mcp__world/"},
 	"openclaw":         {modeltest.ChatProgram{}, "world__"},
 	"deepseek-harness": {modeltest.ChatProgram{Below: "/"}, "mcp__world__"},
+	"qwen-code":        {modeltest.ChatProgram{}, "mcp__world__"},
+	"opencode":         {modeltest.ChatProgram{}, "world_"},
 }
 
 // mustHarnesses lists, by commas, the programs whose absence fails the tests that need

@@ -20,6 +20,8 @@ import (
 	"github.com/agentbound/agentbound/harness/dsh"
 	"github.com/agentbound/agentbound/harness/install"
 	"github.com/agentbound/agentbound/harness/openclaw"
+	"github.com/agentbound/agentbound/harness/opencode"
+	"github.com/agentbound/agentbound/harness/qwencode"
 	"github.com/agentbound/agentbound/harness/subject"
 	"github.com/agentbound/agentbound/internal/familytest"
 	"github.com/agentbound/agentbound/internal/run"
@@ -45,6 +47,8 @@ var programs = []struct {
 	{codex.Program(), modeltest.ResponsesProgram{}, modeltest.Names{Prefix: "mcp__world/", Shown: afterOutput}, []string{"comply", "refuse", "evidence"}},
 	{openclaw.Program(), modeltest.ChatProgram{}, modeltest.Names{Prefix: "world__"}, []string{"evidence"}},
 	{dsh.Program(), modeltest.ChatProgram{Below: "/"}, modeltest.Names{Prefix: "mcp__world__"}, []string{"evidence"}},
+	{qwencode.Program(), modeltest.ChatProgram{}, modeltest.Names{Prefix: "mcp__world__"}, []string{"evidence"}},
+	{opencode.Program(), modeltest.ChatProgram{}, modeltest.Names{Prefix: "world_"}, []string{"evidence"}},
 }
 
 // afterOutput is what stands below Codex's heading.
