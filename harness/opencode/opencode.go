@@ -23,7 +23,7 @@ var (
 func Program() harness.Program {
 	return harness.Program{
 		Name: "opencode", Title: "opencode", Protocol: harness.ChatCompletions, Endpoint: "https://opencode.ai/zen/v1", KeyEnv: "OPENCODE_API_KEY",
-		About: "opencode, its run command without plug-ins", Adapter: "1", Memory: 512 << 20,
+		About: "opencode, its run command without plug-ins", Adapter: "1", Memory: 768 << 20,
 		Install: harness.Install{
 			Package: "opencode-ai", Manifest: manifest, Lock: lock,
 			Start: map[string]string{"linux/amd64": "opencode-linux-x64-baseline/bin/opencode"}, // the build that needs no AVX2
@@ -37,6 +37,9 @@ func Program() harness.Program {
 const (
 	prefix   = harness.Server + "_"
 	provider = "endpoint"
+	// installed has it believe that its library for plug-ins is there, which it would
+	// fetch in every new home, plug-ins or not.
+	installed = `{"packages":{"":{"dependencies":{"@opencode-ai/plugin":"*"}}}}`
 	// patience is how long it waits for a tool, in milliseconds; the trial's is shorter.
 	patience = 3_600_000
 	// input opens the file of the instruction as its input: of arguments it would put into
@@ -58,8 +61,11 @@ func launch(t harness.Trial) (harness.Launch, error) {
 		"enabled_providers": []string{provider},
 		"provider": map[string]any{provider: map[string]any{
 			"npm": "@ai-sdk/openai-compatible", "name": provider, // part of the program: nothing is fetched
-			"options": map[string]any{"baseURL": t.URL, "apiKey": "{env:MODEL_KEY}", "timeout": false, "headerTimeout": false, "chunkTimeout": false},
-			"models":  map[string]any{t.Model: model},
+			"options": map[string]any{ //nolint:gosec // it names a variable
+				"baseURL": t.URL, "apiKey": "{env:MODEL_KEY}",
+				"timeout": false, "headerTimeout": false, "chunkTimeout": false,
+			},
+			"models": map[string]any{t.Model: model},
 		}},
 		"tools":        map[string]any{"*": false, ours: true},
 		"permission":   map[string]any{"*": "deny", ours: "allow"},
@@ -82,7 +88,10 @@ func launch(t harness.Trial) (harness.Launch, error) {
 			"OPENCODE_DISABLE_PROJECT_CONFIG=1", "OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_AUTOUPDATE=1",
 			"OPENCODE_DISABLE_LSP_DOWNLOAD=1", "OPENCODE_DISABLE_DEFAULT_PLUGINS=1", "OPENCODE_DISABLE_CLAUDE_CODE=1", "OPENCODE_DISABLE_EXTERNAL_SKILLS=1",
 		},
-		Files: map[string][]byte{"opencode.json": config, "setting.md": []byte(t.System + "\n"), "message.md": []byte(t.Instruction)},
+		Files: map[string][]byte{
+			"opencode.json": config, "setting.md": []byte(t.System + "\n"), "message.md": []byte(t.Instruction),
+			".config/opencode/node_modules/.keep": nil, ".config/opencode/package-lock.json": []byte(installed),
+		},
 	}, nil
 }
 

@@ -65,7 +65,7 @@ func launch(t harness.Trial) (harness.Launch, error) {
 	}
 	settings, err := json.Marshal(map[string]any{
 		"security":        map[string]any{"auth": map[string]any{"selectedType": "openai"}, "folderTrust": map[string]any{"enabled": false}},
-		"general":         map[string]any{"enableAutoUpdate": false},
+		"general":         map[string]any{"enableAutoUpdate": false, "preventSystemSleep": false},
 		"privacy":         map[string]any{"usageStatisticsEnabled": false},
 		"telemetry":       map[string]any{"enabled": false},
 		"model":           map[string]any{"name": t.Model, "generationConfig": generation},
