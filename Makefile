@@ -35,7 +35,7 @@ $(EXAMPLES)/node_modules/.package-lock.json: examples/exec/package.json examples
 	cp $^ $(EXAMPLES)
 	npm ci --prefix $(EXAMPLES) --no-audit --no-fund
 
-HARNESSES ?= codex openclaw deepseek-harness claude-code gemini-cli
+HARNESSES ?= codex openclaw deepseek-harness claude-code gemini-cli qwen-code opencode
 
 harnesses: build ## install the agent programs (2.3 GB, minutes; HARNESSES="codex": 0.4 GB) and play them against a scripted model (docs/harnesses.txt)
 	bin/agentbound harness install $(HARNESSES)

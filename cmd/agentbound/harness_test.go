@@ -39,6 +39,8 @@ var programPeers = map[string]struct {
 	"deepseek-harness": {modeltest.ChatProgram{Below: "/"}, modeltest.Names{Prefix: "mcp__world__"}},
 	"claude-code":      {modeltest.AnthropicProgram{}, modeltest.Names{Prefix: "mcp__world__"}},
 	"gemini-cli":       {modeltest.GeminiProgram{}, modeltest.Names{Prefix: "mcp_world_", Shown: trusted}},
+	"qwen-code":        {modeltest.ChatProgram{}, modeltest.Names{Prefix: "mcp__world__"}},
+	"opencode":         {modeltest.ChatProgram{}, modeltest.Names{Prefix: "world_"}},
 }
 
 // afterOutput is what stands below Codex's heading.

@@ -103,7 +103,11 @@ func fake(mode string) int {
 		ask([]any{map[string]any{"role": "user", "content": "Title this."}}, nil)
 	}
 	for {
-		said, calls := ask(messages, tools())
+		offered := tools()
+		if mode == "toolless" {
+			offered = offered[:1] // its own
+		}
+		said, calls := ask(messages, offered)
 		if len(calls) == 0 {
 			fmt.Println(said)
 			if mode == "fails late" {

@@ -256,6 +256,16 @@ func (l *ledger) offer(tools []Offered) (ours bool) {
 	return ours
 }
 
+// shown reports whether the model was offered any of the task's tools.
+func (l *ledger) shown() bool {
+	for _, o := range l.offered {
+		if o.Tool != "" {
+			return true
+		}
+	}
+	return false
+}
+
 // settle ends the step that is open: what it proposed and nobody executed, the program
 // kept back. A turn without calls that another follows was a step of thinking.
 func (l *ledger) settle() error {
@@ -453,6 +463,9 @@ func (l *ledger) complete(ctx context.Context, exit harness.Exit) error {
 	if last == nil || !last.Refused { // a provider's refusal is behaviour, whatever a program makes of it
 		if err := l.failed(exit); err != nil {
 			return err
+		}
+		if !l.shown() { // its connection to them failed, and it went on
+			return fmt.Errorf("the program ended with status %d and has shown its model none of the task's tools%s", exit.Code, said(exit))
 		}
 	}
 	l.last = nil

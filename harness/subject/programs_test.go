@@ -22,6 +22,8 @@ import (
 	"github.com/agentbound/agentbound/harness/geminicli"
 	"github.com/agentbound/agentbound/harness/install"
 	"github.com/agentbound/agentbound/harness/openclaw"
+	"github.com/agentbound/agentbound/harness/opencode"
+	"github.com/agentbound/agentbound/harness/qwencode"
 	"github.com/agentbound/agentbound/harness/subject"
 	"github.com/agentbound/agentbound/internal/familytest"
 	"github.com/agentbound/agentbound/internal/run"
@@ -49,6 +51,8 @@ var programs = []struct {
 	{dsh.Program(), modeltest.ChatProgram{Below: "/"}, modeltest.Names{Prefix: "mcp__world__"}, []string{"evidence"}},
 	{claudecode.Program(), modeltest.AnthropicProgram{}, modeltest.Names{Prefix: "mcp__world__"}, []string{"comply", "refuse", "evidence"}},
 	{geminicli.Program(), modeltest.GeminiProgram{}, modeltest.Names{Prefix: "mcp_world_", Shown: trusted}, []string{"evidence"}},
+	{qwencode.Program(), modeltest.ChatProgram{}, modeltest.Names{Prefix: "mcp__world__"}, []string{"evidence"}},
+	{opencode.Program(), modeltest.ChatProgram{}, modeltest.Names{Prefix: "world_"}, []string{"evidence"}},
 }
 
 // afterOutput is what stands below Codex's heading.

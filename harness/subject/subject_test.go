@@ -96,6 +96,7 @@ func TestPrograms(t *testing.T) {
 		"twice":        {fault: `executed read_photo{"photo":"P-1"}, and its model proposed it fewer times`},
 		"early":        {fault: `no turn of its model proposed it`},
 		"silent":       {fault: "has asked its model nothing"},
+		"toolless":     {fault: "has shown its model none of the task's tools"},
 		"crash":        {fault: "it ended with status 3; its output ends: out of luck"},
 		"fails late":   {fault: "it ended with status 6"},
 	} {
