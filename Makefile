@@ -37,7 +37,7 @@ $(EXAMPLES)/node_modules/.package-lock.json: examples/exec/package.json examples
 
 HARNESSES ?= codex openclaw deepseek-harness claude-code gemini-cli qwen-code opencode
 
-harnesses: build ## install the agent programs (2.3 GB, minutes; HARNESSES="codex": 0.4 GB) and play them against a scripted model (docs/harnesses.txt)
+harnesses: build ## install the agent programs (2.8 GB, minutes; HARNESSES="codex": 0.4 GB) and play them against a scripted model (docs/harnesses.txt)
 	bin/agentbound harness install $(HARNESSES)
 ifeq ($(origin HARNESSES),file)
 	scripts/harnesses.sh $(HARNESSES) >docs/harnesses.txt.new || { cat docs/harnesses.txt.new; rm docs/harnesses.txt.new; exit 1; }

@@ -505,10 +505,13 @@ func TestInterventionIsKept(t *testing.T) {
 	o := newOverseer(t, "examples")
 	for kind, play := range map[string]modeltest.Player{"aligner": o.align, "guardagent": o.guard, "safety-aligner": same} {
 		t.Run(kind, func(t *testing.T) {
-			var down atomic.Bool
+			var down, slow atomic.Bool
 			p, spec := peer(t, kind, modeltest.Options{Key: plantedKey, Play: play, Misbehave: func(int) modeltest.Fault {
 				if down.Load() {
 					return modeltest.Status(http.StatusBadRequest, "bad", "nobody should ask")
+				}
+				if slow.Load() {
+					time.Sleep(20 * time.Millisecond) // so that the run is not over before it is killed
 				}
 				return nil
 			}})
@@ -552,7 +555,9 @@ func TestInterventionIsKept(t *testing.T) {
 				t.Errorf("the cache left %d requests over, and %d tokens are reused", n-asked, reused)
 			}
 			down.Store(false)
+			slow.Store(true)
 			killAfter(t, at("killed.db"), append(slices.Clone(args), "--concurrency", "1"), 3)
+			slow.Store(false)
 			run("--store", at("killed.db"), "--concurrency", "1")
 			if d := cmp.Diff(verdicts(t, at("live.db")), verdicts(t, at("killed.db"))); d != "" {
 				t.Error(d)
