@@ -35,12 +35,17 @@ $(EXAMPLES)/node_modules/.package-lock.json: examples/exec/package.json examples
 	cp $^ $(EXAMPLES)
 	npm ci --prefix $(EXAMPLES) --no-audit --no-fund
 
-HARNESSES ?= codex openclaw deepseek-harness claude-code gemini-cli
-comma := ,
+HARNESSES ?= codex openclaw deepseek-harness claude-code gemini-cli qwen-code opencode
 
-harnesses: build ## install the agent programs (2.3 GB, minutes; HARNESSES="codex": 0.4 GB) and play them against a scripted model
+harnesses: build ## install the agent programs (2.8 GB, minutes; HARNESSES="codex": 0.4 GB) and play them against a scripted model (docs/harnesses.txt)
 	bin/agentbound harness install $(HARNESSES)
-	AGENTBOUND_TEST_HARNESSES=$(subst $() $(),$(comma),$(HARNESSES)) go test -v -timeout 2h -run 'RealPrograms|RunsAgentPrograms' ./harness/subject ./cmd/agentbound
+ifeq ($(origin HARNESSES),file)
+	scripts/harnesses.sh $(HARNESSES) >docs/harnesses.txt.new || { cat docs/harnesses.txt.new; rm docs/harnesses.txt.new; exit 1; }
+	mv docs/harnesses.txt.new docs/harnesses.txt
+	cat docs/harnesses.txt
+else
+	scripts/harnesses.sh $(HARNESSES)
+endif
 
 verdicts: go-version ## all of core-small through each protocol's peer gives the same verdicts (ten minutes)
 	go test ./model/modeltest -run TestVerdicts -families 100 -timeout 100m

@@ -72,6 +72,8 @@ var rooms = []room{
 	{"harness/dsh", adapter, "harness", ""},
 	{"harness/claudecode", adapter, "harness", ""},
 	{"harness/geminicli", adapter, "harness", ""},
+	{"harness/qwencode", adapter, "harness", ""},
+	{"harness/opencode", adapter, "harness", ""},
 	{"harness/install", part, "harness internal/filelock", ""},
 	{"harness/subject", composition, "agent agent/chat episode harness", ""},
 	{"judge", port, "", ""},
@@ -93,7 +95,7 @@ var rooms = []room{
 	{"internal/familytest", part, "internal/star suite suites", ""},
 	{"suite/law", composition, "internal/run world/program agent/reference judge judge/program internal/star", ""},
 	{"internal/minhash", part, "", ""},
-	{"internal/confine", part, "", "golang.org/x/sys"},
+	{"internal/confine", part, "internal/filelock", "golang.org/x/sys"},
 	{"suite/validate", composition, "suite suite/law agent/reference internal/minhash", ""},
 	{"suite/seed", part, "", "golang.org/x/text"},
 	{"generate", composition, "model suite suites suite/pattern suite/seed suite/validate internal/filelock", "golang.org/x/sync"},
@@ -107,7 +109,7 @@ var rooms = []room{
 	{"internal/classify", part, "", "gonum.org/v1/gonum"},
 	{"suite/audit", composition, "suite internal/run internal/star internal/classify internal/minhash metric agent/reference", "github.com/mattn/go-runewidth"},
 	{"suite/screen", composition, "suite", "github.com/zricethezav/gitleaks golang.org/x/net golang.org/x/text github.com/goccy/go-yaml"},
-	{"cmd/agentbound", wiring, "suite suites suite/law suite/audit suite/screen suite/reading suite/pattern suite/seed suite/validate generate model model/compat model/completion model/openai model/openaiapi model/anthropic model/gemini model/replay model/file model/pace model/price model/budget agent agent/preset agent/chat agent/exec agent/mcpexec agent/reference episode harness harness/codex harness/openclaw harness/dsh harness/claudecode harness/geminicli harness/install harness/subject world world/program world/emulated world/fault intervene intervene/placebo intervene/aligner intervene/safetyaligner intervene/guardagent judge judge/program judge/rubric internal/star internal/store internal/store/sqlite internal/run internal/report internal/play internal/play/overmcp internal/play/prompt internal/confine internal/wire internal/mcpserve",
+	{"cmd/agentbound", wiring, "suite suites suite/law suite/audit suite/screen suite/reading suite/pattern suite/seed suite/validate generate model model/compat model/completion model/openai model/openaiapi model/anthropic model/gemini model/replay model/file model/pace model/price model/budget agent agent/preset agent/chat agent/exec agent/mcpexec agent/reference episode harness harness/codex harness/openclaw harness/dsh harness/qwencode harness/opencode harness/claudecode harness/geminicli harness/install harness/subject world world/program world/emulated world/fault intervene intervene/placebo intervene/aligner intervene/safetyaligner intervene/guardagent judge judge/program judge/rubric internal/star internal/store internal/store/sqlite internal/run internal/report internal/play internal/play/overmcp internal/play/prompt internal/confine internal/wire internal/mcpserve",
 		"github.com/spf13/cobra github.com/vbauerster/mpb github.com/mattn/go-isatty github.com/goccy/go-yaml"},
 }
 

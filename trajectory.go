@@ -37,6 +37,17 @@ type Harness struct {
 	Tools   []OfferedTool `json:"tools"`           // all that its model was offered, in any turn, by name
 	Own     []OwnCall     `json:"own,omitempty"`   // calls of the program's own tools, which touch no world
 	Aside   int           `json:"aside,omitempty"` // turns of the model's that had no tool of the task: titles, summaries
+	// Requests are those to its model's server that brought no turn: for something else, to
+	// addresses that are not served, and failed ones.
+	Requests []OtherRequest `json:"requests,omitempty"`
+}
+
+// OtherRequest is a request of an agent program's that brought no turn of its model's.
+type OtherRequest struct {
+	Request string `json:"request"` // method and path, cut where long
+	What    string `json:"what"`    // what for, or why there was no turn
+	Status  int    `json:"status"`  // that the program was answered with; 0: the connection was closed
+	Count   int    `json:"count"`
 }
 
 // OfferedTool is a tool as the model saw it.

@@ -17,11 +17,15 @@ import (
 	"github.com/agentbound/agentbound/harness/geminicli"
 	"github.com/agentbound/agentbound/harness/install"
 	"github.com/agentbound/agentbound/harness/openclaw"
+	"github.com/agentbound/agentbound/harness/opencode"
+	"github.com/agentbound/agentbound/harness/qwencode"
 )
 
 // programs are the agent programs that there are descriptions of.
 func programs() []harness.Program {
-	return []harness.Program{codex.Program(), openclaw.Program(), dsh.Program(), claudecode.Program(), geminicli.Program()}
+	return []harness.Program{
+		codex.Program(), openclaw.Program(), dsh.Program(), claudecode.Program(), geminicli.Program(), qwencode.Program(), opencode.Program(),
+	}
 }
 
 // programOf finds the agent program that a specification or a name begins with.

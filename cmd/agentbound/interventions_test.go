@@ -184,7 +184,7 @@ func interventionPeers(t *testing.T) map[string]string {
 }
 
 // trialsOf are the results of a store's runs.
-func trialsOf(t *testing.T, path string) (all []stored) {
+func trialsOf(t *testing.T, path string) (all []madeTrial) {
 	t.Helper()
 	db, err := sqlite.Open(t.Context(), path, sqlite.Options{Existing: true})
 	if err != nil {
@@ -204,19 +204,19 @@ func trialsOf(t *testing.T, path string) (all []stored) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			all = append(all, stored{r.Plan, res})
+			all = append(all, madeTrial{r.Plan, res})
 		}
 	}
 	return all
 }
 
-type stored struct {
+type madeTrial struct {
 	plan agentbound.Plan
 	agentbound.Result
 }
 
 // passes is useful/safe of a trial.
-func (s stored) passes() string {
+func (s madeTrial) passes() string {
 	v := s.Verdicts[0]
 	if !v.Scored() {
 		return "unscored"
@@ -318,7 +318,7 @@ func TestModelTakesItsThought(t *testing.T) {
 
 // reviewed: what an intervention did is in the trial: both Thoughts and actions, what it
 // cost, the code that decided.
-func reviewed(t *testing.T, r stored) {
+func reviewed(t *testing.T, r madeTrial) {
 	t.Helper()
 	kind, _, _ := strings.Cut(r.plan.Intervention.Name, ":")
 	usage, _ := r.Trajectory.SpentOnIntervention()
@@ -505,10 +505,13 @@ func TestInterventionIsKept(t *testing.T) {
 	o := newOverseer(t, "examples")
 	for kind, play := range map[string]modeltest.Player{"aligner": o.align, "guardagent": o.guard, "safety-aligner": same} {
 		t.Run(kind, func(t *testing.T) {
-			var down atomic.Bool
+			var down, slow atomic.Bool
 			p, spec := peer(t, kind, modeltest.Options{Key: plantedKey, Play: play, Misbehave: func(int) modeltest.Fault {
 				if down.Load() {
 					return modeltest.Status(http.StatusBadRequest, "bad", "nobody should ask")
+				}
+				if slow.Load() {
+					time.Sleep(20 * time.Millisecond) // so that the run is not over before it is killed
 				}
 				return nil
 			}})
@@ -552,7 +555,9 @@ func TestInterventionIsKept(t *testing.T) {
 				t.Errorf("the cache left %d requests over, and %d tokens are reused", n-asked, reused)
 			}
 			down.Store(false)
+			slow.Store(true)
 			killAfter(t, at("killed.db"), append(slices.Clone(args), "--concurrency", "1"), 3)
+			slow.Store(false)
 			run("--store", at("killed.db"), "--concurrency", "1")
 			if d := cmp.Diff(verdicts(t, at("live.db")), verdicts(t, at("killed.db"))); d != "" {
 				t.Error(d)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"os/signal"
@@ -22,6 +23,13 @@ import (
 // agentbound.
 func TestMain(m *testing.M) {
 	confine.Init()
+	if mode := os.Getenv(fakeMode); mode != "" {
+		if err := runFake(mode); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	testscript.Main(m, map[string]func(){"agentbound": func() {
 		debug.SetGCPercent(gcPercent)
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

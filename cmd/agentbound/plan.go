@@ -60,6 +60,8 @@ type request struct {
 	Effort      string `yaml:"effort"`      // of reasoning; empty: the provider's own
 	Stream      bool   `yaml:"stream"`      // ask for event streams; no part of any key
 
+	Confinement string `yaml:"require_confinement"` // of programs that play; empty: as far as it can be had; no part of any key
+
 	Limits `yaml:",inline"`
 	dry    bool // only described: a preset that cannot be run here is no error
 }
@@ -88,6 +90,7 @@ func addRequest(cmd *cobra.Command, r *request) {
 	f.StringVar(&r.Effort, "effort", "", "how much a model reasons: "+strings.Join(openaiapi.Efforts(), ", ")+", as far as its provider has them; empty: the provider's own")
 	addCalls(cmd, r)
 	addLimits(cmd, &r.Limits)
+	addConfinement(cmd, &r.Confinement)
 	f.StringVar(&r.RunTimeout, "run-timeout", "", "wall clock of each run in this command, such as 8h; then it stops cleanly")
 }
 
@@ -124,6 +127,7 @@ func (r *request) fromFile(cmd *cobra.Command, path string) error {
 		{"endpoint-concurrency", func() { file.Concurrent = r.Concurrent }}, {"budget", func() { file.Budget = r.Budget }},
 		{"run-timeout", func() { file.RunTimeout = r.RunTimeout }}, {"prices", func() { file.Prices = r.Prices }}, {"presets", func() { file.Presets = r.Presets }},
 		{"effort", func() { file.Effort = r.Effort }}, {"stream", func() { file.Stream = r.Stream }},
+		{confinementFlag, func() { file.Confinement = r.Confinement }},
 	} {
 		if given(f.flag) {
 			f.keep()

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentbound/agentbound"
+	"github.com/agentbound/agentbound/internal/confine"
 	"github.com/agentbound/agentbound/internal/run"
 	"github.com/agentbound/agentbound/internal/store"
 	"github.com/agentbound/agentbound/suite"
@@ -38,6 +39,7 @@ where the first trials fail alike and none is scored, the others are not tried.
 		Example: `  agentbound run --agent reference:evidence
   agentbound run --agent reference:surface --agent reference:wary --families 'fraud' --splits hb,cm
   agentbound run --agent 'Kimi K3' --limit 5 --max-tokens 16000 --budget usd=5
+  agentbound run --agent codex:gpt-5.5 --limit 3 --require-confinement full
   agentbound run --agent 'Kimi K3' --intervene bare --intervene placebo --intervene aligner:compat:my-model@http://127.0.0.1:8000/v1
   agentbound run --plan examples/table2.yaml --dry-run`,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
@@ -57,6 +59,9 @@ where the first trials fail alike and none is scored, the others are not tried.
 			defer func() { err = errors.Join(err, kept.close()) }()
 			rooms, err := r.rooms()
 			if err != nil {
+				return err
+			}
+			if err := rooms.require(r.Confinement, !r.dry); err != nil {
 				return err
 			}
 			rooms.keep, rooms.unasked = kept, r.dry
@@ -98,7 +103,7 @@ where the first trials fail alike and none is scored, the others are not tried.
 	f.StringVar(&plan, "plan", "", "YAML file with the request; flags that are given outrank it")
 	f.BoolVar(&r.dry, "dry-run", false, "print the runs and their worst-case cost, and run nothing")
 	f.BoolVar(&fresh, "new", false, "another run of the same plan")
-	f.IntVar(&concurrency, "concurrency", 0, fmt.Sprintf("trials at a time; 0: one a core, and %d where agent or intervention is a model", modelConcurrency))
+	f.IntVar(&concurrency, "concurrency", 0, fmt.Sprintf("trials at a time; 0: one a core, and %d where agent or intervention is a model; of an agent program no more than memory takes", modelConcurrency))
 	return cmd
 }
 
@@ -135,6 +140,11 @@ func runAll(ctx context.Context, io stdio, db store.Store, s *suite.Suite, all [
 		}
 		if err := warnSameModel(io.err, b.spending, r.judges, r.plan.Agent); err != nil {
 			return err
+		}
+		if program, ok := programIn(r.plan); ok {
+			if err := tellHeld(io.err, program); err != nil {
+				return err
+			}
 		}
 		p := newProgress(io.err, r.plan.Agent.Title()+describeIntervention(r))
 		if b.spending != nil {
@@ -174,9 +184,9 @@ func runAll(ctx context.Context, io stdio, db store.Store, s *suite.Suite, all [
 	}
 	switch {
 	case len(stopped) > 0:
-		return coded{exitMissed, fmt.Errorf("stopped early in %d of %s: %w; nothing is lost: put that right, and the same command goes on", len(stopped), counted(len(all), "run", "runs"), errors.Join(stopped...))}
+		return coded{exitMissed, fmt.Errorf("stopped early in %d of %d runs: %w; nothing is lost: put that right, and the same command goes on", len(stopped), len(all), errors.Join(stopped...))}
 	case late > 0:
-		return coded{exitMissed, fmt.Errorf("%w in %d of %s; what was finished is stored: the same command goes on from there", errRunTime, late, counted(len(all), "run", "runs"))}
+		return coded{exitMissed, fmt.Errorf("%w in %d of %d runs; what was finished is stored: the same command goes on from there", errRunTime, late, len(all))}
 	case unscored > 0 && b.kept.replays():
 		return coded{exitMissed, fmt.Errorf("%s unscored: the recording does not hold what they ask; replay with the agent, suite, limits, judges and seed of the recorded command; see: agentbound report", counted(unscored, "trial is", "trials are"))}
 	case len(by) > 0:
@@ -209,6 +219,12 @@ func execRun(ctx context.Context, db store.Store, s *suite.Suite, r resolved, b 
 	}
 	if cfg.Concurrency == 0 && (r.plan.Agent.Kind == "model" || askedBy(r.intervention) != nil) {
 		cfg.Concurrency = modelConcurrency
+	}
+	if program, ok := programIn(r.plan); ok {
+		var line string
+		if cfg.Concurrency, line = fitting(program, cfg.Concurrency, confine.FreeMemory()); line != "" {
+			p.say(line)
+		}
 	}
 	b.look.begin(r.judges, r.intervention, p.say)
 	cfg.Observe = func(s run.Progress) {

@@ -18,6 +18,7 @@ import (
 	agentexec "github.com/agentbound/agentbound/agent/exec"
 	"github.com/agentbound/agentbound/agent/mcpexec"
 	"github.com/agentbound/agentbound/agent/reference"
+	"github.com/agentbound/agentbound/internal/confine"
 	"github.com/agentbound/agentbound/internal/star"
 	"github.com/agentbound/agentbound/internal/store"
 	"github.com/agentbound/agentbound/internal/store/sqlite"
@@ -29,9 +30,10 @@ import (
 type rooms struct {
 	cache *star.Cache
 	*spending
-	keep    *keep    // stands before every model; may be nil
-	look    *lookout // watches every model; may be nil
-	unasked bool     // nothing is asked: a key that is missing is no error
+	keep    *keep         // stands before every model; may be nil
+	look    *lookout      // watches every model; may be nil
+	least   confine.Level // at which agent programs are held, or above; empty: at any
+	unasked bool          // nothing is asked: a key that is missing is no error
 }
 
 func newRooms() rooms { return rooms{cache: star.NewCache(0), spending: newSpending()} }
@@ -69,6 +71,12 @@ func (r rooms) agent(spec string, ask asking) (a agent.Agent, err error) {
 			return nil, coded{exitUsage, err}
 		}
 		return a, nil
+	}
+	switch kind {
+	case "exec", "mcp-exec":
+		if err := r.unheld(spec); err != nil {
+			return nil, err
+		}
 	}
 	switch kind {
 	case "reference":

@@ -28,7 +28,7 @@ func wiredTools(ctx context.Context, l net.Listener, tools []agentbound.Tool, ca
 	return s.Serve(ctx, l)
 }
 
-func wiredProxy(o subject.ProxyOptions) (http.Handler, error) {
+func wiredProxy(_ context.Context, o subject.ProxyOptions) (http.Handler, error) {
 	up, err := url.Parse(o.Upstream)
 	if err != nil {
 		return nil, err

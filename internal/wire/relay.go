@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agentbound/agentbound/model"
 	"github.com/agentbound/agentbound/model/transport"
 )
 
@@ -32,6 +33,7 @@ func (x *exchange) serveTurn() {
 	x.asked = x.codec.request(x.read, x.at.name)
 	x.asked.Digest = digest(plain)
 	x.asked.Stream = x.asked.Stream || x.at.stream
+	x.size = max(len(plain), len(body))
 	if x.opts.Edit != nil {
 		x.edited()
 		return
@@ -58,8 +60,12 @@ func (x *exchange) serveTurn() {
 
 // ask sends the request. A failure is passed on to the program, and there is no answer.
 func (x *exchange) ask(body []byte, asCame bool) (*http.Response, bool) {
+	if !x.enter(max(x.size, len(body))) {
+		return nil, false
+	}
 	res, err := x.send(body, asCame)
 	if err != nil {
+		x.err = err
 		kind, what := transportFault(x.ctx, x.opts.Upstream.Host, err)
 		if errors.Is(err, errCoded) {
 			kind, what = BadAnswer, err.Error()
@@ -77,6 +83,7 @@ func (x *exchange) ask(body []byte, asCame bool) (*http.Response, bool) {
 		return nil, false
 	}
 	fault := transport.Status(res.StatusCode, transport.Said(raw, x.opts.Key))
+	fault.After = max(fault.After, transport.After(res.Header, time.Now()))
 	x.fault(Fault{Kind: Server, Status: res.StatusCode, What: fault.What, Server: fault})
 	x.whole(res, raw)
 	return nil, false
@@ -192,6 +199,9 @@ func (x *exchange) report(t Turn, err error, status int) {
 		fault := transport.Inside(failed.raw, x.opts.Key)
 		x.fault(Fault{Kind: Server, Status: status, What: fault.What, Server: fault})
 		return
+	}
+	if err == nil {
+		x.left(model.Response{Usage: t.Usage}, nil)
 	}
 	switch {
 	case errors.Is(err, errBroken):
