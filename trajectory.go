@@ -46,7 +46,7 @@ type Harness struct {
 type OtherRequest struct {
 	Request string `json:"request"` // method and path, cut where long
 	What    string `json:"what"`    // what for, or why there was no turn
-	Status  int    `json:"status"`  // that the program was answered with; 0: the connection was closed
+	Status  int    `json:"status"`  // that the program was answered with; 0: the connection was closed, or it knows nothing of it
 	Count   int    `json:"count"`
 }
 

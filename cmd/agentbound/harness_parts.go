@@ -55,7 +55,7 @@ func (s surroundings) proxy(ctx context.Context, o subject.ProxyOptions) (http.H
 		return editOf(o.OnTurn(turnOf(t))), nil
 	}
 	return wire.New(wire.Options{
-		Upstream: upstream, Key: o.Key, Dummy: o.Dummy, Protocols: []wire.Protocol{wires[o.Protocol]}, Edit: tell, Pace: s.pace, Timeout: s.perCall,
+		Upstream: upstream, Key: o.Key, Dummy: o.Dummy, Protocols: []wire.Protocol{wires[o.Protocol]}, Edit: tell, Pace: s.pace, Timeout: s.perCall, Attempts: askedAtMost,
 		OnAside: func(a wire.Aside) {
 			o.OnRequest(subject.Request{Method: a.Method, Path: a.Path, What: string(a.Kind), Status: a.Status})
 		},
@@ -66,11 +66,18 @@ func (s surroundings) proxy(ctx context.Context, o subject.ProxyOptions) (http.H
 	})
 }
 
+// askedAtMost is how often a model agent attempts a turn, too: some programs give up at the first 429.
+const askedAtMost = 6
+
 // requestOf is a request that brought no turn. A key that is not accepted and an account
 // without credit are no better for the next request, and what Pace refuses is refused for
 // good.
 func requestOf(f wire.Fault) subject.Request {
 	r := subject.Request{Method: f.Method, Path: f.Path, What: string(f.Kind), Status: f.Status, Offered: offered(f.Request.Tools)}
+	if f.Again {
+		r.What, r.Status = fmt.Sprintf("%s %d, asked again", f.Kind, f.Status), 0
+		return r
+	}
 	switch e := f.Server; {
 	case f.Kind == wire.Held:
 		r.Fault, r.Final = f.Err, true

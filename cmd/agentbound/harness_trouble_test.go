@@ -109,6 +109,20 @@ func TestProgramsModelFails(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a server that has it wait", func(t *testing.T) {
+		peer := codexPeer(t, modeltest.Options{Play: evidence(t, f), Misbehave: modeltest.First(1, modeltest.Status(429, "rate_limit_exceeded", "slow down", "Retry-After", "2"))})
+		db, began := filepath.Join(t.TempDir(), "s.db"), time.Now()
+		if code, _, errs := inside(t, codexRun(db, peer.URL, "--limit", "1", "--splits", "hb")...); code != exitDone || !strings.Contains(errs, "a request failed: too many requests (status 429)") {
+			t.Errorf("exit code %d: %s", code, errs)
+		}
+		all := stored(t, db)
+		want := []agentbound.OtherRequest{{Request: "POST /v1/responses", What: "server 429, asked again", Count: 1}}
+		if len(all) != 1 || !all[0].Verdicts[0].Scored() || time.Since(began) < 2*time.Second {
+			t.Errorf("%+v after %s", all, time.Since(began))
+		} else if d := cmp.Diff(want, all[0].Trajectory.Harness.Requests); d != "" {
+			t.Error(d)
+		}
+	})
 	t.Run("nobody listens", func(t *testing.T) {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {

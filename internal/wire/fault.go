@@ -37,11 +37,12 @@ type Fault struct {
 	Kind     Kind
 	Method   string
 	Path     string // without the query
-	Status   int    // that the program was answered with; 0: the connection was closed
+	Status   int    // that the program was answered with; 0: the connection was closed. With Again the server's
 	What     string
 	Request  Request      // as far as it was read
 	Server   *model.Error // of Server to TimedOut: as a fault of the model's
 	Err      error        // of Held: what Pace says
+	Again    bool         // the request is sent once more: the program knows nothing of it
 }
 
 // Unwrap gives the fault of the model's, or what Pace says.

@@ -1,6 +1,13 @@
 package wire
 
-import "github.com/agentbound/agentbound/model"
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/agentbound/agentbound/model"
+)
 
 // enter waits until Pace lets a request go. Where it does not, the program has been
 // answered.
@@ -32,5 +39,35 @@ func (x *exchange) left(r model.Response, err error) {
 	if x.leave != nil {
 		x.leave(r, err)
 		x.leave = nil
+	}
+}
+
+// longestWait is what a server may ask for before it is asked once more.
+const longestWait = time.Minute
+
+// statusOverloaded is what some vendors answer where they have no capacity.
+const statusOverloaded = 529
+
+// overload reports whether a fault says that too much was asked.
+func overload(e *model.Error) bool {
+	return e.Fault == model.FaultRate || e.Fault == model.FaultServer && (e.Status == http.StatusServiceUnavailable || e.Status == statusOverloaded)
+}
+
+// rest waits as long as the server asks, else a second, doubled each time. It is in no
+// limit.
+func (x *exchange) rest(n int, asked time.Duration) error {
+	x.idle.Stop()
+	x.total.Stop()
+	defer func() {
+		x.total.Reset(x.opts.Timeout)
+		x.alive()
+	}()
+	timer := time.NewTimer(cmp.Or(asked, time.Second<<(n-1)))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-x.ctx.Done():
+		return context.Cause(x.ctx)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -99,6 +100,54 @@ func TestPace(t *testing.T) {
 				t.Errorf("%s: faults %+v", name, faults)
 			}
 			g.mu.Unlock()
+		}
+	}
+}
+
+// TestTurnedAway: a request that is turned away since too much is asked is sent once more,
+// and the program knows nothing of it; any other failure is passed on as it is.
+func TestTurnedAway(t *testing.T) {
+	turn := `{"object":"response","status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"hi"}]}]}`
+	for name, c := range map[string]struct {
+		fails    []int // statuses, in order
+		wait     string
+		attempts int
+		status   int
+		again    []bool // of the faults
+	}{
+		"twice":            {[]int{429, 503}, "5", 3, 200, []bool{true, true}},
+		"too often":        {[]int{429, 429}, "5", 2, 429, []bool{true, false}},
+		"not asked for":    {[]int{429}, "5", 0, 429, []bool{false}},
+		"a long wait":      {[]int{429}, "60001", 3, 429, []bool{false}},
+		"a server's error": {[]int{500}, "5", 3, 500, []bool{false}},
+	} {
+		n := 0
+		up := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			if body, _ := io.ReadAll(r.Body); string(body) != `{"model":"m"}` {
+				t.Errorf("%s: it was sent %q", name, body)
+			}
+			if n++; n <= len(c.fails) {
+				w.Header().Set("Retry-After-Ms", c.wait)
+				w.WriteHeader(c.fails[n-1])
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, turn)
+		})
+		var l log
+		g := &gate{}
+		o := l.options()
+		o.Attempts, o.Pace, o.Timeout = c.attempts, g, time.Minute
+		res, _, err := post(t, front(t, up, o)+"/v1/responses", `{"model":"m"}`)
+		if err != nil || res.StatusCode != c.status {
+			t.Errorf("%s: %v, %v", name, res, err)
+		}
+		var again []bool
+		for _, f := range l.faults {
+			again = append(again, f.Again)
+		}
+		if !slices.Equal(again, c.again) || len(g.errs) != n {
+			t.Errorf("%s: faults %+v, told of %v", name, l.faults, g.errs)
 		}
 	}
 }

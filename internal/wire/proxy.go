@@ -45,6 +45,11 @@ type Options struct {
 	// requests go at once.
 	Pace model.Pace
 
+	// Attempts are how often a request for a turn is sent where the server turns it away
+	// since too much is asked (429, 503, 529), as long as it asks to wait a minute at most; 0:
+	// once.
+	Attempts int
+
 	MaxRequest int64         // bytes; 0: 64 MiB
 	MaxAnswer  int64         // bytes; 0: 64 MiB
 	Idle       time.Duration // how long the server may send nothing, or the program take nothing; 0: 10 minutes
