@@ -61,6 +61,17 @@ type Harness struct {
 	Tools   []OfferedTool `json:"tools"`           // all that its model was offered, in any turn, by name
 	Own     []OwnCall     `json:"own,omitempty"`   // calls of the program's own tools, which touch no world
 	Aside   int           `json:"aside,omitempty"` // turns of the model's that had no tool of the task: titles, summaries
+	// Requests are those to its model's server that brought no turn: for something else, to
+	// addresses that are not served, and failed ones.
+	Requests []OtherRequest `json:"requests,omitempty"`
+}
+
+// OtherRequest is a request of an agent program's that brought no turn of its model's.
+type OtherRequest struct {
+	Request string `json:"request"` // method and path, cut where long
+	What    string `json:"what"`    // what for, or why there was no turn
+	Status  int    `json:"status"`  // that the program was answered with; 0: the connection was closed, or it knows nothing of it
+	Count   int    `json:"count"`
 }
 
 // OfferedTool is a tool as the model saw it.
@@ -233,12 +244,14 @@ type CallRecord struct {
 }
 
 // GateDecision is what a gate said of a call before it was executed. Failed says why a
-// gate gave no decision of its own, where the set-up decided for it.
+// gate gave no decision of its own, where the set-up decided for it. Code is the program
+// that a gate wrote in order to decide; no subject is shown it.
 type GateDecision struct {
 	By      string `json:"by"`
 	Allowed bool   `json:"allowed"`
 	Reason  string `json:"reason,omitempty"`
 	Failed  string `json:"failed,omitempty"`
+	Code    string `json:"code,omitempty"`
 	MS      int64  `json:"ms,omitempty"`
 	Usage   *Usage `json:"usage,omitempty"`
 }

@@ -120,16 +120,7 @@ func (p *policy) ask(ctx context.Context, messages []model.Message) (turn, agent
 	if err != nil {
 		return turn{}, agentbound.Usage{}, err
 	}
-	return p.read(res), spent(res), nil
-}
-
-// spent is what a turn cost; where a cache answered, what it had cost then.
-func spent(res model.Response) agentbound.Usage {
-	u := agentbound.Usage{InputTokens: res.Usage.Input, OutputTokens: res.Usage.Output, CachedTokens: res.Usage.Cached}
-	if res.Cached {
-		u.ReusedTokens = u.InputTokens + u.OutputTokens
-	}
-	return u
+	return p.read(res), res.Spent(), nil
 }
 
 // read takes a turn apart, refusals and cut turns by the same rule in every form: a

@@ -44,7 +44,7 @@ const (
 
 // forkFlags are those that mean nothing without --fork.
 var forkFlags = []string{
-	"intervene", "arms", "seed", "format", "concurrency", "judge", "judge-model", "judge-samples", "judge-thoughts", "judge-temperature",
+	"intervene", "on-intervention-failure", "safety-directive", "intervene-max-tokens", "arms", "seed", "format", "concurrency", "judge", "judge-model", "judge-samples", "judge-thoughts", "judge-temperature",
 	"per-call", "stream", "rpm", "tpm", "endpoint-concurrency", "budget", "prices", "presets",
 }
 
@@ -56,6 +56,7 @@ func addFork(cmd *cobra.Command, o *forking) {
 	f.Uint64Var(&o.seed, "seed", 0, "with --fork: seed of the draw of decisions and of the intervals")
 	f.StringVar(&o.format, "format", forkTable, "with --fork: table or json")
 	f.IntVar(&o.concurrency, "concurrency", 0, "with --fork: decisions at a time; 0: one a core, and 8 where the agent is a model")
+	addIntervene(cmd, &o.Intervene)
 	addJudge(cmd, &o.request)
 	addCalls(cmd, &o.request)
 	addLimits(cmd, &o.Limits)
@@ -100,7 +101,7 @@ func (o forking) place() (step, draw int, err error) {
 }
 
 // corrects resolves what --intervene names.
-type corrects func(r rooms, name string) (intervene.Intervention, error)
+type corrects func(r rooms, spec string, o intervening) (intervene.Intervention, error)
 
 // forks carries out replay --fork.
 func (o forking) forks(ctx context.Context, io stdio, db store.Store, ref string, resolve corrects) error {
@@ -127,6 +128,7 @@ func (o forking) forks(ctx context.Context, io stdio, db store.Store, ref string
 	}
 	outcomes, err := fork.Run(ctx, c, points)
 	p.close()
+	tellAwaited(io.err, append(judgeModels(c.Judges), interventionModelOf(c.Intervention))...)
 	stopped := err != nil && errors.Is(err, rooms.ended())
 	if err != nil && !stopped {
 		return err
@@ -154,7 +156,11 @@ func (o forking) parts(rooms rooms, s *suite.Suite, plan agentbound.Plan, resolv
 	if err != nil {
 		return fork.Config{}, err
 	}
-	i, err := resolve(rooms, o.with)
+	how, err := o.Intervene.intervening(ask.modelOptions, o.with)
+	if err != nil {
+		return fork.Config{}, err
+	}
+	i, err := resolve(rooms, o.with, how)
 	if err != nil {
 		return fork.Config{}, err
 	}

@@ -29,7 +29,7 @@ func (encourages) Correct(_ context.Context, c intervene.Context) (intervene.Cor
 	return intervene.Correction{Thought: c.Thought}, nil
 }
 
-func encouraging(rooms, string) (intervene.Intervention, error) {
+func encouraging(rooms, string, intervening) (intervene.Intervention, error) {
 	return intervene.Intervention{Ref: agentbound.Intervention{Name: "encourages"}, Corrector: encourages{}}, nil
 }
 

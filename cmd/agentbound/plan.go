@@ -50,6 +50,8 @@ type request struct {
 
 	Where worldRequest `yaml:",inline"`
 
+	Intervene interveneRequest `yaml:",inline"`
+
 	// Of model agents.
 	Form        string `yaml:"form"`        // native (default) or react
 	Temperature string `yaml:"temperature"` // empty: the provider's own
@@ -58,6 +60,8 @@ type request struct {
 	Effort      string `yaml:"effort"`      // of reasoning; empty: the provider's own
 	Stream      bool   `yaml:"stream"`      // ask for event streams; no part of any key
 	Forkable    bool   `yaml:"forkable"`    // keep what providers want back with a turn; no part of any key
+
+	Confinement string `yaml:"require_confinement"` // of programs that play; empty: as far as it can be had; no part of any key
 
 	Limits `yaml:",inline"`
 	dry    bool // only described: a preset that cannot be run here is no error
@@ -70,7 +74,8 @@ func addRequest(cmd *cobra.Command, r *request) {
 	f := cmd.Flags()
 	f.StringVar(&r.Suite, "suite", suites.Default, "built-in suite, folder or packed file")
 	f.StringArrayVar(&r.Agents, "agent", nil, "agent, such as reference:evidence; repeat for several runs")
-	f.StringArrayVar(&r.Inter, "intervene", []string{agentbound.Bare}, "intervention; repeat for several runs")
+	f.StringArrayVar(&r.Inter, "intervene", []string{agentbound.Bare}, "intervention, such as placebo or aligner:MODEL; repeat for several runs")
+	addIntervene(cmd, &r.Intervene)
 	addWorld(cmd, &r.Where)
 	addJudge(cmd, r)
 	f.StringSliceVar(&r.Families, "families", nil, "families, archetypes, classes or categories (shell patterns); all by default")
@@ -87,6 +92,7 @@ func addRequest(cmd *cobra.Command, r *request) {
 	f.BoolVar(&r.Forkable, "forkable", false, "store the reasoning that a model's provider wants back with each turn, encrypted or not, so that replay --fork can go on from every decision; stores grow")
 	addCalls(cmd, r)
 	addLimits(cmd, &r.Limits)
+	addConfinement(cmd, &r.Confinement)
 	f.StringVar(&r.RunTimeout, "run-timeout", "", "wall clock of each run in this command, such as 8h; then it stops cleanly")
 }
 
@@ -123,12 +129,14 @@ func (r *request) fromFile(cmd *cobra.Command, path string) error {
 		{"endpoint-concurrency", func() { file.Concurrent = r.Concurrent }}, {"budget", func() { file.Budget = r.Budget }},
 		{"run-timeout", func() { file.RunTimeout = r.RunTimeout }}, {"prices", func() { file.Prices = r.Prices }}, {"presets", func() { file.Presets = r.Presets }},
 		{"effort", func() { file.Effort = r.Effort }}, {"stream", func() { file.Stream = r.Stream }}, {"forkable", func() { file.Forkable = r.Forkable }},
+		{confinementFlag, func() { file.Confinement = r.Confinement }},
 	} {
 		if given(f.flag) {
 			f.keep()
 		}
 	}
 	file.Where.keep(given, r.Where)
+	file.Intervene.keep(given, r.Intervene)
 	*r = file
 	return nil
 }
@@ -208,6 +216,10 @@ func (r request) resolve(rooms rooms, s *suite.Suite) ([]resolved, error) {
 	for _, j := range judges {
 		base.Judges = append(base.Judges, j.Config())
 	}
+	how, err := r.Intervene.intervening(ask.modelOptions, r.Inter...)
+	if err != nil {
+		return nil, err
+	}
 	var all []resolved
 	for _, spec := range r.Agents {
 		a, ref, absent, err := r.subject(rooms, spec, ask)
@@ -215,7 +227,7 @@ func (r request) resolve(rooms rooms, s *suite.Suite) ([]resolved, error) {
 			return nil, err
 		}
 		for _, name := range r.Inter {
-			i, err := rooms.intervention(name)
+			i, err := rooms.intervention(name, how)
 			if err != nil {
 				return nil, err
 			}

@@ -18,10 +18,10 @@ import (
 	agentexec "github.com/agentbound/agentbound/agent/exec"
 	"github.com/agentbound/agentbound/agent/mcpexec"
 	"github.com/agentbound/agentbound/agent/reference"
+	"github.com/agentbound/agentbound/internal/confine"
 	"github.com/agentbound/agentbound/internal/star"
 	"github.com/agentbound/agentbound/internal/store"
 	"github.com/agentbound/agentbound/internal/store/sqlite"
-	"github.com/agentbound/agentbound/intervene"
 	"github.com/agentbound/agentbound/model"
 	programworld "github.com/agentbound/agentbound/world/program"
 )
@@ -30,9 +30,10 @@ import (
 type rooms struct {
 	cache *star.Cache
 	*spending
-	keep    *keep    // stands before every model; may be nil
-	look    *lookout // watches every model; may be nil
-	unasked bool     // nothing is asked: a key that is missing is no error
+	keep    *keep         // stands before every model; may be nil
+	look    *lookout      // watches every model; may be nil
+	least   confine.Level // at which agent programs are held, or above; empty: at any
+	unasked bool          // nothing is asked: a key that is missing is no error
 }
 
 func newRooms() rooms { return rooms{cache: star.NewCache(0), spending: newSpending()} }
@@ -73,6 +74,12 @@ func (r rooms) agent(spec string, ask asking) (a agent.Agent, err error) {
 		return a, nil
 	}
 	switch kind {
+	case "exec", "mcp-exec":
+		if err := r.unheld(spec); err != nil {
+			return nil, err
+		}
+	}
+	switch kind {
 	case "reference":
 		a, err = reference.New(rest, programworld.Worlds{Cache: r.cache})
 	case "exec":
@@ -110,14 +117,6 @@ func (r rooms) chatAgent(spec string, ask asking) (agent.Agent, error) {
 		o.Temperature = &t
 	}
 	return chat.New(m, o), nil
-}
-
-// intervention resolves what --intervene names.
-func (rooms) intervention(spec string) (intervene.Intervention, error) {
-	if spec == intervene.None().Ref.Name {
-		return intervene.None(), nil
-	}
-	return intervene.Intervention{}, usage("intervention %q is not known; accepted: %s", spec, intervene.None().Ref.Name)
 }
 
 // keepsState keeps what a provider wants back, but for what holds a secret: it could not be

@@ -474,6 +474,11 @@ func (f *forker) sample(ctx context.Context, b branch, e edited, arm agentbound.
 			break
 		}
 	}
+	if res.Trajectory.End.Reason == agentbound.EndFault {
+		if err := f.halted(); err != nil {
+			return res, err // it came to nothing for want of money: it is made anew
+		}
+	}
 	// What was paid for is kept before judges, who may be paid too, are asked.
 	if err := f.Store.Put(context.WithoutCancel(ctx), []agentbound.Result{res}); err != nil {
 		return res, err

@@ -627,7 +627,7 @@ func TestWriteText(t *testing.T) {
 		fmt.Sprintf("%d of %d decisions drawn: 6 edited, %d left as they were, 1 dropped; 2 samples an arm", len(points)+1, len(points)+9, len(points)-6),
 		"the effect of this edit of the Thought, given this history, for this agent", "clustered by trial", "Dropped, 1: for a test", "+100.0",
 	} {
-		if !strings.Contains(text.String(), want) {
+		if !strings.Contains(strings.ReplaceAll(text.String(), "\n", " "), want) {
 			t.Errorf("no %q in\n%s", want, text.String())
 		}
 	}

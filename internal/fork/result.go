@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"unicode/utf8"
 
 	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/metric"
@@ -182,15 +183,38 @@ func (r Result) WriteText(w io.Writer) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(&b, "\nEstimated is %s. Every decision weighs the same; the intervals are clustered by trial (%s).\n", r.Estimand, strings.Join(r.methods(), "; "))
+	b.WriteString("\n")
+	fill(&b, fmt.Sprintf("Estimated is %s. Every decision weighs the same; the intervals are clustered by trial (%s).", r.Estimand, strings.Join(r.methods(), "; ")))
 	for _, x := range r.Dropped {
-		fmt.Fprintf(&b, "Dropped, %d: %s\n", x.Count, clean(x.Reason))
+		fill(&b, fmt.Sprintf("Dropped, %d: %s", x.Count, clean(x.Reason)))
 	}
 	for why, n := range r.unscored() {
-		fmt.Fprintf(&b, "Unscored samples, %d: %s\n", n, clean(why))
+		fill(&b, fmt.Sprintf("Unscored samples, %d: %s", n, clean(why)))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// width is the number of columns that prose fits in.
+const width = 100
+
+// fill writes prose in lines.
+func fill(b *strings.Builder, prose string) {
+	used := 0
+	for i, word := range strings.Fields(prose) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i > 0 && used+1+n > width:
+			b.WriteString("\n")
+			used = 0
+		case i > 0:
+			b.WriteString(" ")
+			used++
+		}
+		b.WriteString(word)
+		used += n
+	}
+	b.WriteString("\n")
 }
 
 func (r Result) methods() (used []string) {

@@ -179,12 +179,17 @@ func (r *Run) read(ctx context.Context, shelf *shelf, o Options) (*evidence, err
 			e.kinds.add(row.Trial, kind)
 		}
 		spent = spent.Add(row.Usage)
-		if r.Intervention != agentbound.Bare {
+		if r.Intervention != agentbound.Bare || r.plan.Agent.Kind == "harness" {
 			res, err := s.Result(ctx, string(row.Key))
 			if err != nil {
 				return nil, err
 			}
-			intervened.add(row.Trial, res.Trajectory)
+			if r.plan.Agent.Kind == "harness" {
+				r.played(res.Trajectory.Harness)
+			}
+			if r.Intervention != agentbound.Bare {
+				intervened.add(row.Trial, res.Trajectory)
+			}
 		}
 		if row.Verdict.Rubric != nil {
 			for _, ruling := range []agentbound.Ruling{row.Verdict.Rubric.Utility, row.Verdict.Rubric.Safety} {
@@ -210,6 +215,23 @@ func (r *Run) read(ctx context.Context, shelf *shelf, o Options) (*evidence, err
 	r.Faults = e.faults()
 	r.Cost = costOf(r.plan, spent, progress.Stored, o.Prices)
 	return e, nil
+}
+
+// played counts a trial of an agent program.
+func (r *Run) played(h *agentbound.Harness) {
+	if h == nil {
+		return // a fault came before it
+	}
+	level, _, _ := strings.Cut(h.Held, ":")
+	if level == "" {
+		return // it was not started
+	}
+	i := slices.IndexFunc(r.Programs, func(p Program) bool { return p.Program == h.Program && p.Level == level })
+	if i < 0 {
+		i = len(r.Programs)
+		r.Programs = append(r.Programs, Program{Program: h.Program, Level: level})
+	}
+	r.Programs[i].Trials++
 }
 
 // faults counts the reasons of the unscored trials.
@@ -253,6 +275,7 @@ func (e *evidence) addFaulted(ctx context.Context, s store.Store, r *Run, n int)
 			return spent, err
 		}
 		n--
+		r.played(res.Trajectory.Harness)
 		e.add(metric.Row{Trial: work.Trial, Verdict: faulted(r.Judge, res)})
 		spent = spent.Add(res.Trajectory.Spent())
 	}

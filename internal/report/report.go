@@ -84,7 +84,17 @@ type Run struct {
 
 	Intervened *Intervened `json:"intervened,omitempty"` // of a run with an intervention: what it did and cost
 
+	// Programs are the agent programs that played, by version and by how they were held.
+	Programs []Program `json:"programs,omitempty"`
+
 	plan agentbound.Plan
+}
+
+// Program is an agent program and a level at which it was held.
+type Program struct {
+	Program string `json:"program"` // with its version
+	Level   string `json:"level"`   // of confinement
+	Trials  int    `json:"trials"`
 }
 
 // Fault is a reason for which trials are unscored.

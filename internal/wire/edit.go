@@ -113,6 +113,7 @@ func (x *exchange) draft(body []byte, asCame bool) (d draft, ok bool) {
 		d.turn, d.whole, err = x.decode(d.raw)
 	}
 	if err == nil {
+		x.left(model.Response{Usage: d.turn.Usage}, nil)
 		return d, true
 	}
 	if errors.As(err, new(*inside)) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agentbound/agentbound/model"
 	"github.com/agentbound/agentbound/model/transport"
 )
 
@@ -32,6 +33,7 @@ func (x *exchange) serveTurn() {
 	x.asked = x.codec.request(x.read, x.at.name)
 	x.asked.Digest = digest(plain)
 	x.asked.Stream = x.asked.Stream || x.at.stream
+	x.size = max(len(plain), len(body))
 	if x.opts.Edit != nil {
 		x.edited()
 		return
@@ -56,30 +58,55 @@ func (x *exchange) serveTurn() {
 	x.whole(res, raw)
 }
 
-// ask sends the request. A failure is passed on to the program, and there is no answer.
+// ask sends the request, and once more where the server is asked too much. A failure is
+// passed on to the program, and there is no answer.
 func (x *exchange) ask(body []byte, asCame bool) (*http.Response, bool) {
-	res, err := x.send(body, asCame)
-	if err != nil {
-		kind, what := transportFault(x.ctx, x.opts.Upstream.Host, err)
-		if errors.Is(err, errCoded) {
-			kind, what = BadAnswer, err.Error()
+	for n := 1; ; n++ {
+		if !x.enter(max(x.size, len(body))) {
+			return nil, false
 		}
-		x.fail(kind, 0, what)
-		return nil, false
+		res, err := x.send(body, asCame)
+		if err != nil {
+			x.err = err
+			kind, what := transportFault(x.ctx, x.opts.Upstream.Host, err)
+			if errors.Is(err, errCoded) {
+				kind, what = BadAnswer, err.Error()
+			}
+			x.fail(kind, 0, what)
+			return nil, false
+		}
+		if res.StatusCode >= 200 && res.StatusCode <= 299 {
+			return res, true
+		}
+		if !x.turned(res, n) {
+			return nil, false
+		}
 	}
-	if res.StatusCode >= 200 && res.StatusCode <= 299 {
-		return res, true
-	}
+}
+
+// turned takes the n-th answer that is a failure. True: after a while the request may be
+// sent once more. Else the failure was passed on.
+func (x *exchange) turned(res *http.Response, n int) bool {
 	defer res.Body.Close()
 	raw, err := x.all(res.Body)
 	if err != nil {
 		x.cut(res, raw, err)
-		return nil, false
+		return false
 	}
 	fault := transport.Status(res.StatusCode, transport.Said(raw, x.opts.Key))
-	x.fault(Fault{Kind: Server, Status: res.StatusCode, What: fault.What, Server: fault})
-	x.whole(res, raw)
-	return nil, false
+	fault.After = max(fault.After, transport.After(res.Header, time.Now()))
+	again := n < x.opts.Attempts && overload(fault) && fault.After <= longestWait
+	x.fault(Fault{Kind: Server, Status: res.StatusCode, What: fault.What, Server: fault, Again: again})
+	if !again {
+		x.whole(res, raw)
+		return false
+	}
+	if err := x.rest(n, fault.After); err != nil {
+		kind, what := transportFault(x.ctx, x.opts.Upstream.Host, err)
+		x.fail(kind, 0, what)
+		return false
+	}
+	return true
 }
 
 // eventStream is how a stream begins, whatever its content type says.
@@ -192,6 +219,9 @@ func (x *exchange) report(t Turn, err error, status int) {
 		fault := transport.Inside(failed.raw, x.opts.Key)
 		x.fault(Fault{Kind: Server, Status: status, What: fault.What, Server: fault})
 		return
+	}
+	if err == nil {
+		x.left(model.Response{Usage: t.Usage}, nil)
 	}
 	switch {
 	case errors.Is(err, errBroken):

@@ -72,6 +72,7 @@ type Request struct {
 	Digest   string    // SHA-256 of the body, in hex
 	Usage    bool      // chat completions: a stream is to tell its usage
 	Choices  int       // how many answers are wanted
+	Most     int       // tokens that an answer may have; 0: not said
 }
 
 // Tool is what a request offers the model.
