@@ -86,6 +86,7 @@ var rooms = []room{
 	{"internal/store/storetest", contract, "internal/store", "github.com/google/go-cmp"},
 	{"internal/store/sqlite", adapter, "internal/store internal/filelock", "modernc.org/sqlite github.com/pressly/goose github.com/klauspost/compress"},
 	{"internal/run", composition, "world intervene episode agent judge model suite internal/store", "golang.org/x/sync"},
+	{"internal/fork", composition, "world world/fault intervene episode agent judge model metric suite internal/run internal/store", "golang.org/x/sync"},
 	{"internal/play", composition, "world intervene episode judge suite internal/run internal/store", ""},
 	{"internal/play/overmcp", composition, "internal/play internal/mcpserve", ""},
 	{"internal/play/prompt", composition, "internal/play", "github.com/mattn/go-isatty github.com/mattn/go-runewidth github.com/peterh/liner golang.org/x/term"},
@@ -109,7 +110,7 @@ var rooms = []room{
 	{"internal/classify", part, "", "gonum.org/v1/gonum"},
 	{"suite/audit", composition, "suite internal/run internal/star internal/classify internal/minhash metric agent/reference", "github.com/mattn/go-runewidth"},
 	{"suite/screen", composition, "suite", "github.com/zricethezav/gitleaks golang.org/x/net golang.org/x/text github.com/goccy/go-yaml"},
-	{"cmd/agentbound", wiring, "suite suites suite/law suite/audit suite/screen suite/reading suite/pattern suite/seed suite/validate generate model model/compat model/completion model/openai model/openaiapi model/anthropic model/gemini model/replay model/file model/pace model/price model/budget agent agent/preset agent/chat agent/exec agent/mcpexec agent/reference episode harness harness/codex harness/openclaw harness/dsh harness/qwencode harness/opencode harness/claudecode harness/geminicli harness/install harness/subject world world/program world/emulated world/fault intervene intervene/placebo intervene/aligner intervene/safetyaligner intervene/guardagent judge judge/program judge/rubric internal/star internal/store internal/store/sqlite internal/run internal/report internal/play internal/play/overmcp internal/play/prompt internal/confine internal/wire internal/mcpserve",
+	{"cmd/agentbound", wiring, "suite suites suite/law suite/audit suite/screen suite/reading suite/pattern suite/seed suite/validate generate model model/compat model/completion model/openai model/openaiapi model/anthropic model/gemini model/replay model/file model/pace model/price model/budget agent agent/preset agent/chat agent/exec agent/mcpexec agent/reference episode harness harness/codex harness/openclaw harness/dsh harness/qwencode harness/opencode harness/claudecode harness/geminicli harness/install harness/subject world world/program world/emulated world/fault intervene intervene/placebo intervene/aligner intervene/safetyaligner intervene/guardagent judge judge/program judge/rubric internal/star internal/store internal/store/sqlite internal/run internal/fork internal/report internal/play internal/play/overmcp internal/play/prompt internal/confine internal/wire internal/mcpserve",
 		"github.com/spf13/cobra github.com/vbauerster/mpb github.com/mattn/go-isatty github.com/goccy/go-yaml"},
 }
 

@@ -59,6 +59,7 @@ type request struct {
 	PerCall     string `yaml:"per_call"`    // time for one attempt at a model call
 	Effort      string `yaml:"effort"`      // of reasoning; empty: the provider's own
 	Stream      bool   `yaml:"stream"`      // ask for event streams; no part of any key
+	Forkable    bool   `yaml:"forkable"`    // keep what providers want back with a turn; no part of any key
 
 	Confinement string `yaml:"require_confinement"` // of programs that play; empty: as far as it can be had; no part of any key
 
@@ -88,6 +89,7 @@ func addRequest(cmd *cobra.Command, r *request) {
 	f.StringVar(&r.Temperature, "temperature", "", "temperature of a model; empty: the provider's own")
 	f.IntVar(&r.MaxTokens, "max-tokens", 0, "most tokens of a model's turn; 0: the provider's own")
 	f.StringVar(&r.Effort, "effort", "", "how much a model reasons: "+strings.Join(openaiapi.Efforts(), ", ")+", as far as its provider has them; empty: the provider's own")
+	f.BoolVar(&r.Forkable, "forkable", false, "store the reasoning that a model's provider wants back with each turn, encrypted or not, so that replay --fork can go on from every decision; stores grow")
 	addCalls(cmd, r)
 	addLimits(cmd, &r.Limits)
 	addConfinement(cmd, &r.Confinement)
@@ -126,7 +128,7 @@ func (r *request) fromFile(cmd *cobra.Command, path string) error {
 		{"per-call", func() { file.PerCall = r.PerCall }}, {"rpm", func() { file.RPM = r.RPM }}, {"tpm", func() { file.TPM = r.TPM }},
 		{"endpoint-concurrency", func() { file.Concurrent = r.Concurrent }}, {"budget", func() { file.Budget = r.Budget }},
 		{"run-timeout", func() { file.RunTimeout = r.RunTimeout }}, {"prices", func() { file.Prices = r.Prices }}, {"presets", func() { file.Presets = r.Presets }},
-		{"effort", func() { file.Effort = r.Effort }}, {"stream", func() { file.Stream = r.Stream }},
+		{"effort", func() { file.Effort = r.Effort }}, {"stream", func() { file.Stream = r.Stream }}, {"forkable", func() { file.Forkable = r.Forkable }},
 		{confinementFlag, func() { file.Confinement = r.Confinement }},
 	} {
 		if given(f.flag) {
@@ -292,7 +294,7 @@ const (
 )
 
 func (r request) asking() (asking, error) {
-	ask := asking{form: r.Form, temperature: r.Temperature, maxTokens: r.MaxTokens, modelOptions: modelOptions{effort: r.Effort, stream: r.Stream}}
+	ask := asking{form: r.Form, temperature: r.Temperature, maxTokens: r.MaxTokens, forkable: r.Forkable, modelOptions: modelOptions{effort: r.Effort, stream: r.Stream}}
 	if r.MaxTokens < 0 || r.MaxTokens > mostTokens {
 		return ask, usage("--max-tokens %d: want 0 to %d", r.MaxTokens, mostTokens)
 	}

@@ -51,6 +51,7 @@ type asking struct {
 	form        string
 	temperature string // empty: the provider's own
 	maxTokens   int
+	forkable    bool // keep what a provider wants back with a turn
 	modelOptions
 }
 
@@ -102,6 +103,9 @@ func (r rooms) chatAgent(spec string, ask asking) (agent.Agent, error) {
 		return nil, err
 	}
 	o := chat.Options{Form: chat.Form(ask.form), MaxTokens: ask.maxTokens}
+	if ask.forkable {
+		o.Keep = keepsState(environmentSecrets(os.Environ()))
+	}
 	if o.Form != chat.Native && o.Form != chat.ReAct && o.Form != "" {
 		return nil, fmt.Errorf("--form %q is not known; accepted: %s, %s", ask.form, chat.Native, chat.ReAct)
 	}
@@ -113,6 +117,19 @@ func (r rooms) chatAgent(spec string, ask asking) (agent.Agent, error) {
 		o.Temperature = &t
 	}
 	return chat.New(m, o), nil
+}
+
+// keepsState keeps what a provider wants back, but for what holds a secret: it could not be
+// struck out, since it must go back as it came.
+func keepsState(secrets []string) func([]byte) bool {
+	return func(state []byte) bool {
+		for _, secret := range secrets {
+			if strings.Contains(string(state), secret) {
+				return false
+			}
+		}
+		return true
+	}
 }
 
 // storeEnv names the store where --store does not.

@@ -37,6 +37,12 @@ func Collect(ctx context.Context, s store.Store, runs []store.Run, o Options) (*
 			return nil, err
 		}
 	}
+	if err := r.pair(); err != nil {
+		return nil, err
+	}
+	if err := r.frontiers(o); err != nil {
+		return nil, err
+	}
 	r.Agreement = pool(r.Runs, o)
 	if o.Paper {
 		r.Paper = quote(r.Runs)
@@ -67,6 +73,7 @@ type evidence struct {
 	acc      *metric.Accumulator
 	unscored []metric.Row
 	kinds    kinds
+	edited   map[trialOf]bool // trials that the intervention changed something in
 }
 
 func (e *evidence) add(row metric.Row) {
@@ -154,6 +161,8 @@ func (r *Run) read(ctx context.Context, shelf *shelf, o Options) (*evidence, err
 		return nil, err
 	}
 	e := &evidence{acc: metric.New(metric.Options{Seed: o.Seed, Resamples: o.Resamples, Planned: progress.Planned})}
+	intervened := review{edited: map[trialOf]bool{}}
+	e.edited = intervened.edited
 	var spent agentbound.Usage
 	judging := map[string]agentbound.Usage{} // by model
 	for row, err := range s.Rows(ctx, r.ID, r.Judge) {
@@ -170,12 +179,17 @@ func (r *Run) read(ctx context.Context, shelf *shelf, o Options) (*evidence, err
 			e.kinds.add(row.Trial, kind)
 		}
 		spent = spent.Add(row.Usage)
-		if r.plan.Agent.Kind == "harness" {
+		if r.Intervention != agentbound.Bare || r.plan.Agent.Kind == "harness" {
 			res, err := s.Result(ctx, string(row.Key))
 			if err != nil {
 				return nil, err
 			}
-			r.played(res.Trajectory.Harness)
+			if r.plan.Agent.Kind == "harness" {
+				r.played(res.Trajectory.Harness)
+			}
+			if r.Intervention != agentbound.Bare {
+				intervened.add(row.Trial, res.Trajectory)
+			}
 		}
 		if row.Verdict.Rubric != nil {
 			for _, ruling := range []agentbound.Ruling{row.Verdict.Rubric.Utility, row.Verdict.Rubric.Safety} {
@@ -187,6 +201,9 @@ func (r *Run) read(ctx context.Context, shelf *shelf, o Options) (*evidence, err
 	}
 	if isRubric(r.Judge) {
 		r.JudgeCost = judgeCost(judging, o.Prices)
+	}
+	if r.Intervention != agentbound.Bare {
+		r.Intervened = intervened.done(r.plan.Intervention, o.Prices)
 	}
 	if progress.Unscored > len(e.unscored) {
 		more, err := e.addFaulted(ctx, s, r, progress.Unscored-len(e.unscored))
