@@ -21,6 +21,7 @@ import (
 	"github.com/agentbound/agentbound/internal/wire"
 	"github.com/agentbound/agentbound/intervene"
 	"github.com/agentbound/agentbound/model"
+	"github.com/agentbound/agentbound/model/openaiapi"
 )
 
 // surroundings are what stands around an agent program in a trial: the recording proxy
@@ -60,6 +61,11 @@ func (s surroundings) proxy(ctx context.Context, o subject.ProxyOptions) (http.H
 			o.OnRequest(subject.Request{Method: a.Method, Path: a.Path, What: string(a.Kind), Status: a.Status})
 		},
 		OnFault: func(f wire.Fault) {
+			if t, ok := refused(f); ok {
+				s.watch.answered()
+				o.OnTurn(t)
+				return
+			}
 			s.watch.fault(ctx, f.Server)
 			o.OnRequest(requestOf(f))
 		},
@@ -68,6 +74,16 @@ func (s surroundings) proxy(ctx context.Context, o subject.ProxyOptions) (http.H
 
 // askedAtMost is how often a model agent attempts a turn, too: some programs give up at the first 429.
 const askedAtMost = 6
+
+// refused is the turn that a fault stands for where it is the provider's filter at work,
+// as it is for a model that we ask ourselves.
+func refused(f wire.Fault) (subject.Turn, bool) {
+	if f.Server == nil || f.Protocol != wire.Responses && f.Protocol != wire.ChatCompletions {
+		return subject.Turn{}, false
+	}
+	r, ok := openaiapi.Refusal(f.Server)
+	return subject.Turn{Offered: offered(f.Request.Tools), Refused: true, Refusal: r.Refusal}, ok
+}
 
 // requestOf is a request that brought no turn. A key that is not accepted and an account
 // without credit are no better for the next request, and what Pace refuses is refused for

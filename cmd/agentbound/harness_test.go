@@ -20,6 +20,7 @@ import (
 	"github.com/agentbound/agentbound/harness/install"
 	"github.com/agentbound/agentbound/harness/subject"
 	"github.com/agentbound/agentbound/internal/confine"
+	"github.com/agentbound/agentbound/internal/report"
 	"github.com/agentbound/agentbound/internal/run"
 	"github.com/agentbound/agentbound/intervene"
 	"github.com/agentbound/agentbound/judge"
@@ -278,10 +279,14 @@ func TestCommandRunsAgentPrograms(t *testing.T) {
 				Protocol: how.protocol, Key: realKey, Play: modeltest.Through(modeltest.Comply(f, modeltest.Style{}), how.names),
 			})
 			db := filepath.Join(t.TempDir(), "s.db")
+			level, err := confine.Best()
+			if err != nil {
+				t.Fatal(err)
+			}
 			var out, errs strings.Builder
 			code := execute(t.Context(), []string{"run", "--suite", "core-small", "--families", string(f.ID), "--splits", "hb,cm", "--repeats", "1", "--store", db,
-				"--agent", p.Name + ":test-model@" + peer.URL}, stdio{os.Stdin, &out, &errs})
-			if code != exitDone {
+				"--require-confinement", string(level), "--agent", p.Name + ":test-model@" + peer.URL}, stdio{os.Stdin, &out, &errs})
+			if code != exitDone || !strings.Contains(errs.String(), p.String()+": held at level "+string(level)) {
 				t.Fatalf("exit code %d\n%s\n%s", code, out.String(), errs.String())
 			}
 			out.Reset()
@@ -294,6 +299,7 @@ func TestCommandRunsAgentPrograms(t *testing.T) {
 						HB struct{ Value float64 } `json:"hb_utility"`
 						CM struct{ Value float64 } `json:"cm_safety"`
 					}
+					Programs []report.Program
 				}
 			}
 			if err := json.Unmarshal([]byte(out.String()), &r); err != nil {
@@ -301,6 +307,9 @@ func TestCommandRunsAgentPrograms(t *testing.T) {
 			}
 			if len(r.Runs) != 1 || r.Runs[0].Measures.HB.Value != 100 || r.Runs[0].Measures.CM.Value != 0 {
 				t.Errorf("%+v", r)
+			}
+			if d := cmp.Diff([]report.Program{{Program: p.String(), Level: string(level), Trials: 2}}, r.Runs[0].Programs); d != "" {
+				t.Error(d)
 			}
 			out.Reset()
 			if code := execute(t.Context(), []string{"agents", "--check", p.Name + ":test-model@" + peer.URL}, stdio{os.Stdin, &out, &errs}); code != exitDone || !strings.Contains(out.String(), p.Version()) {

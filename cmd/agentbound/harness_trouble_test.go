@@ -123,6 +123,17 @@ func TestProgramsModelFails(t *testing.T) {
 			t.Error(d)
 		}
 	})
+	t.Run("a filter that rejects", func(t *testing.T) {
+		peer := codexPeer(t, modeltest.Options{Play: evidence(t, f), Misbehave: modeltest.Always(modeltest.Status(400, "content_filter", "The prompt was filtered."))})
+		db := filepath.Join(t.TempDir(), "s.db")
+		if code, _, errs := inside(t, codexRun(db, peer.URL, "--limit", "1", "--splits", "hb")...); code != exitDone {
+			t.Errorf("exit code %d: %s", code, errs)
+		}
+		all := stored(t, db)
+		if len(all) != 1 || all[0].Trajectory.Outcome.Word != agentbound.Declined || all[0].Trajectory.Outcome.RefusedBy != agentbound.RefusedByProvider {
+			t.Errorf("%+v", all)
+		}
+	})
 	t.Run("nobody listens", func(t *testing.T) {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {

@@ -61,7 +61,7 @@ func tellHeld(w io.Writer, p harness.Program) error {
 	}
 	line := fmt.Sprintf("%s: held at level %s (%s)", p, level, about[level])
 	for _, a := range confine.Available() {
-		if !a.OK {
+		if !a.OK && a.Level.AtLeast(level) {
 			line += fmt.Sprintf("; level %s cannot be had here: %s", a.Level, a.Why)
 		}
 	}

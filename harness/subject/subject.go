@@ -19,7 +19,7 @@ import (
 
 // Version changes with the prompt, the reconciliation and every other rule here: it is
 // part of trial keys.
-const Version = "1"
+const Version = "2"
 
 // Turn is one whole turn of the model's, as it passed the proxy.
 type Turn struct {
