@@ -27,7 +27,7 @@ const binary = "@anthropic-ai/claude-code-%s/claude"
 func Program() harness.Program {
 	return harness.Program{
 		Name: "claude-code", Title: "Claude Code", Protocol: harness.Messages, Endpoint: "https://api.anthropic.com", KeyEnv: "ANTHROPIC_API_KEY",
-		About: "Anthropic's Claude Code, its print mode", Adapter: "1", Memory: 512 << 20,
+		About: "Anthropic's Claude Code, its print mode", Adapter: "1", Memory: 384 << 20,
 		Install: harness.Install{
 			Package: "@anthropic-ai/claude-code", Manifest: manifest, Lock: lock,
 			Start: map[string]string{ // Linux: with glibc

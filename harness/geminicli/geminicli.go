@@ -25,7 +25,7 @@ var (
 func Program() harness.Program {
 	return harness.Program{
 		Name: "gemini-cli", Title: "Gemini CLI", Protocol: harness.GenerateContent, Endpoint: "https://generativelanguage.googleapis.com", KeyEnv: "GEMINI_API_KEY",
-		About: "Google's Gemini CLI, headless", Adapter: "1", Memory: 512 << 20,
+		About: "Google's Gemini CLI, headless", Adapter: "1", Memory: 384 << 20,
 		Install: harness.Install{
 			Package: "@google/gemini-cli", Manifest: manifest, Lock: lock, Node: true, Start: map[string]string{"": "@google/gemini-cli/bundle/gemini.js"},
 		},
