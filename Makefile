@@ -1,7 +1,7 @@
 # make demo and make test need Go 1.26 or later and nothing else.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build suites examples harnesses test test-race lint fmt bench fuzz cover vuln clean go-version tiny-model frameworks gateway-bench gateway-soak gateway-clients
+.PHONY: help demo build suites examples harnesses test test-race lint fmt bench fuzz cover vuln clean go-version tiny-model frameworks verdicts gateway-bench gateway-soak gateway-clients
 
 FUZZTIME ?= 10s
 TOOLBIN  ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/agentbound/tools-$(shell cksum <tools/go.sum | cut -d' ' -f1)
@@ -35,12 +35,20 @@ $(EXAMPLES)/node_modules/.package-lock.json: examples/exec/package.json examples
 	cp $^ $(EXAMPLES)
 	npm ci --prefix $(EXAMPLES) --no-audit --no-fund
 
-HARNESSES ?= codex openclaw deepseek-harness
-comma := ,
+HARNESSES ?= codex openclaw deepseek-harness claude-code gemini-cli qwen-code opencode
 
-harnesses: build ## install the agent programs (1.6 GB, minutes; HARNESSES="codex": 0.4 GB) and play them against a scripted model
+harnesses: build ## install the agent programs (2.8 GB, minutes; HARNESSES="codex": 0.4 GB) and play them against a scripted model (docs/harnesses.txt)
 	bin/agentbound harness install $(HARNESSES)
-	AGENTBOUND_TEST_HARNESSES=$(subst $() $(),$(comma),$(HARNESSES)) go test -v -timeout 2h -run 'RealPrograms|RunsAgentPrograms' ./harness/subject ./cmd/agentbound
+ifeq ($(origin HARNESSES),file)
+	scripts/harnesses.sh $(HARNESSES) >docs/harnesses.txt.new || { cat docs/harnesses.txt.new; rm docs/harnesses.txt.new; exit 1; }
+	mv docs/harnesses.txt.new docs/harnesses.txt
+	cat docs/harnesses.txt
+else
+	scripts/harnesses.sh $(HARNESSES)
+endif
+
+verdicts: go-version ## all of core-small through each protocol's peer gives the same verdicts (ten minutes)
+	go test ./model/modeltest -run TestVerdicts -families 100 -timeout 100m
 
 FRAMEWORKS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/agentbound/frameworks
 
@@ -105,7 +113,7 @@ clean: ## remove what make built here
 	rm -rf bin coverage.out
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 go-version:
 	@command -v go >/dev/null || { echo 'agentbound needs Go 1.26 or later; no go is on PATH. See https://go.dev/dl/'; exit 1; }

@@ -43,6 +43,11 @@ func AppendTrajectory(b []byte, t *Trajectory) ([]byte, error) {
 			return nil, err
 		}
 	}
+	if t.Fork != nil {
+		if b, err = appendAny(b, `,"fork":`, t.Fork); err != nil {
+			return nil, err
+		}
+	}
 	return append(b, '}'), nil
 }
 
@@ -97,6 +102,11 @@ func appendStep(b []byte, s *Step) (_ []byte, err error) {
 	}
 	b = append(b, `,"ms":`...)
 	b = strconv.AppendInt(b, s.MS, 10)
+	if s.Said != nil {
+		if b, err = appendAny(b, `,"said":`, s.Said); err != nil {
+			return nil, err
+		}
+	}
 	return append(b, '}'), nil
 }
 

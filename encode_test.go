@@ -37,6 +37,13 @@ func TestAppendTrajectory(t *testing.T) {
 		if rapid.Bool().Draw(t, "drafted") {
 			s.Draft = &agentbound.Draft{Thought: text.Draw(t, "draft"), Calls: []agentbound.Call{{Tool: "a", Args: value.Draw(t, "args")}}}
 		}
+		if rapid.Bool().Draw(t, "reviewed") {
+			s.Review = &agentbound.Review{Changed: true, Failed: text.Draw(t, "failed"), MS: 3, Usage: agentbound.Usage{InputTokens: 7}}
+		}
+		if rapid.Bool().Draw(t, "said") {
+			words := text.Draw(t, "words")
+			s.Said = &agentbound.Said{Asked: "d", Text: &words, Calls: []agentbound.SaidCall{{ID: text.Draw(t, "id"), Args: &words}}, Note: text.Draw(t, "note"), State: []byte(words), Lost: true}
+		}
 		if rapid.Bool().Draw(t, "no calls") {
 			s.Calls = nil
 		}
@@ -64,6 +71,9 @@ func TestAppendTrajectory(t *testing.T) {
 				Program: text.Draw(t, "program"), Tools: []agentbound.OfferedTool{{Name: name, Tool: text.Draw(t, "tool"), Digest: "d"}},
 				Own: []agentbound.OwnCall{{Step: 1, Name: name, Args: text.Draw(t, "own args")}},
 			}
+		}
+		if rapid.Bool().Draw(t, "forked") {
+			tr.Fork = &agentbound.Fork{Version: 1, Trial: "t", Step: 2, Arm: agentbound.ForkTreated, Sample: 3}
 		}
 		want, err := agentbound.EncodeJSON(tr)
 		if err != nil {

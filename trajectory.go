@@ -28,7 +28,31 @@ type Trajectory struct {
 	End          End      `json:"end"`
 	WorldUsage   *Usage   `json:"world_usage,omitempty"` // of a world that spends: what it cost to play the tools
 	Harness      *Harness `json:"harness,omitempty"`     // of an agent program: what it is, and what it gave its model
+	Fork         *Fork    `json:"fork,omitempty"`        // of a trial that goes on from a decision of another
 }
+
+// ForkVersion is the version of how forks are made: it is part of their keys.
+const ForkVersion = 1
+
+// Fork says of a trajectory where it left the trial that it goes on from: its steps before
+// Step are that trial's. No judge is told of it.
+type Fork struct {
+	Version int      `json:"version"`
+	Trial   TrialKey `json:"trial"` // the trial it goes on from
+	Step    int      `json:"step"`  // from 0: the first decision that is its own
+	Arm     ForkArm  `json:"arm"`
+	Sample  int      `json:"sample"` // within the arm, from 0
+}
+
+// ForkArm is what was done at the fork.
+type ForkArm string
+
+// The arms, and the edit itself, which is kept as a trial of one decision without calls.
+const (
+	ForkControl ForkArm = "control" // the Thought stood as it was
+	ForkTreated ForkArm = "treated" // the Thought was corrected once
+	ForkEdit    ForkArm = "edit"
+)
 
 // Harness is what is known of the agent program that played a trial.
 type Harness struct {
@@ -37,6 +61,17 @@ type Harness struct {
 	Tools   []OfferedTool `json:"tools"`           // all that its model was offered, in any turn, by name
 	Own     []OwnCall     `json:"own,omitempty"`   // calls of the program's own tools, which touch no world
 	Aside   int           `json:"aside,omitempty"` // turns of the model's that had no tool of the task: titles, summaries
+	// Requests are those to its model's server that brought no turn: for something else, to
+	// addresses that are not served, and failed ones.
+	Requests []OtherRequest `json:"requests,omitempty"`
+}
+
+// OtherRequest is a request of an agent program's that brought no turn of its model's.
+type OtherRequest struct {
+	Request string `json:"request"` // method and path, cut where long
+	What    string `json:"what"`    // what for, or why there was no turn
+	Status  int    `json:"status"`  // that the program was answered with; 0: the connection was closed, or it knows nothing of it
+	Count   int    `json:"count"`
 }
 
 // OfferedTool is a tool as the model saw it.
@@ -153,6 +188,25 @@ type Step struct {
 	Calls         []CallRecord  `json:"calls"`
 	Usage         Usage         `json:"usage"`
 	MS            int64         `json:"ms"`
+	Said          *Said         `json:"said,omitempty"` // of a subject whose whole state is its conversation
+}
+
+// Said is what the rest of a step does not tell of a turn as it stands in its subject's
+// conversation, so that the conversation can be put together again (internal/fork). What
+// is absent is as the step has it.
+type Said struct {
+	Asked Digest     `json:"asked"`           // of all that was sent for this decision, before it was drafted, but for states
+	Text  *string    `json:"text,omitempty"`  // where it is not what the Thought and the calls give
+	Calls []SaidCall `json:"calls,omitempty"` // where ids or arguments are not the record's own
+	Note  string     `json:"note,omitempty"`  // what the subject was told of a turn that could not be used
+	State []byte     `json:"state,omitempty"` // what the provider wants back with it, where that was kept
+	Lost  bool       `json:"lost,omitempty"`  // it wanted something back that was not kept
+}
+
+// SaidCall is a call as it was sent back. Args is nil where it is the record's.
+type SaidCall struct {
+	ID   string  `json:"id,omitempty"`
+	Args *string `json:"args,omitempty"`
 }
 
 // Draft is the Thought and the action that a corrector had replaced before they
@@ -190,12 +244,14 @@ type CallRecord struct {
 }
 
 // GateDecision is what a gate said of a call before it was executed. Failed says why a
-// gate gave no decision of its own, where the set-up decided for it.
+// gate gave no decision of its own, where the set-up decided for it. Code is the program
+// that a gate wrote in order to decide; no subject is shown it.
 type GateDecision struct {
 	By      string `json:"by"`
 	Allowed bool   `json:"allowed"`
 	Reason  string `json:"reason,omitempty"`
 	Failed  string `json:"failed,omitempty"`
+	Code    string `json:"code,omitempty"`
 	MS      int64  `json:"ms,omitempty"`
 	Usage   *Usage `json:"usage,omitempty"`
 }

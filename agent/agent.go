@@ -37,10 +37,46 @@ type Policy interface {
 	Revise(ctx context.Context, draft episode.Decision, thought string) (episode.Decision, error)
 }
 
+// Resumer is an agent whose whole state at a trial is its history, so that a decision can
+// be made anew.
+type Resumer interface {
+	Agent
+	// Resume gives the policy as it stood when it had drafted next, after steps, and proves
+	// it: what was sent, or decided, then is what the record says. What it is asked from
+	// here on, Revise first, it draws with another seed. The error says why it cannot be
+	// resumed ([NotResumedError]); it asks no model.
+	Resume(ctx context.Context, b episode.Brief, p Past) (Policy, error)
+}
+
+// Past is what a policy is resumed from.
+type Past struct {
+	Seed  uint64 // of the trial
+	As    uint64 // what is drawn from here on
+	Steps []agentbound.Step
+	Next  agentbound.Step // the decision that follows them
+}
+
+// NotResumedError says why a decision cannot be made anew.
+type NotResumedError struct{ Why string }
+
+func (e *NotResumedError) Error() string { return e.Why }
+
+// Seen is what a stored step brought.
+func Seen(s agentbound.Step) (seen []episode.Observation) {
+	for _, c := range s.Calls {
+		seen = append(seen, episode.Observation{Call: c.Call, OK: c.OK, Value: c.Observation, Gate: c.Gate})
+	}
+	return seen
+}
+
 // Loop drafts, has the Thought reviewed, regenerates once where it came back
 // changed, commits, and goes on until an outcome or the last step.
 func Loop(ctx context.Context, e *episode.Episode, p Policy) error {
-	var seen []episode.Observation
+	return Continue(ctx, e, p, nil)
+}
+
+// Continue is Loop from what the last decision brought.
+func Continue(ctx context.Context, e *episode.Episode, p Policy, seen []episode.Observation) error {
 	for !e.Ended() {
 		d, err := p.Next(ctx, seen)
 		if err != nil {

@@ -45,6 +45,7 @@ type Decision struct {
 	Calls   []agentbound.Call
 	Outcome *agentbound.Outcome
 	Draft   *agentbound.Draft // what a corrector had replaced, see Review
+	Said    *agentbound.Said  // of an agent whose state is its conversation
 	Usage   agentbound.Usage
 }
 
@@ -92,6 +93,19 @@ func New(cfg Config) *Episode {
 		Version: agentbound.TrajectoryVersion, Task: t.ID, Agent: cfg.Agent, Intervention: cfg.Intervention.Ref.Name, World: cfg.WorldName,
 		Limits: limits, Seed: cfg.Seed, Setting: t.Setting, Instruction: t.Instruction, Tools: t.Tools, Start: t.Start,
 		Steps: []agentbound.Step{}, Outcome: agentbound.Outcome{Word: agentbound.Unstated},
+	}
+	return e
+}
+
+// Resume begins an episode that goes on from another's steps, none of which ended it. They
+// stand in its record as they are; what they did to the world is for the caller to bring
+// about.
+func Resume(cfg Config, steps []agentbound.Step) *Episode {
+	e := New(cfg)
+	for _, s := range steps {
+		e.taken++
+		e.history = append(e.history, turnOf(s))
+		e.tr.Steps = append(e.tr.Steps, s)
 	}
 	return e
 }
@@ -151,19 +165,24 @@ func source(d Decision) agentbound.ThoughtSource {
 func (e *Episode) record(step agentbound.Step) {
 	now := e.cfg.Clock()
 	step.MS, e.last = now.Sub(e.last).Milliseconds(), now
-	turn := intervene.Turn{Thought: step.Thought}
-	for _, c := range step.Calls {
-		turn.Observations = append(turn.Observations, c.Observation)
-	}
-	e.history = append(e.history, turn)
+	e.history = append(e.history, turnOf(step))
 	if len(step.Calls) > 0 || step.Thought != "" || step.Draft != nil || step.Review != nil || step.Usage != (agentbound.Usage{}) {
 		e.tr.Steps = append(e.tr.Steps, step)
 	}
 }
 
+// turnOf is a step as a corrector sees it.
+func turnOf(step agentbound.Step) intervene.Turn {
+	turn := intervene.Turn{Thought: step.Thought}
+	for _, c := range step.Calls {
+		turn.Observations = append(turn.Observations, c.Observation)
+	}
+	return turn
+}
+
 func (e *Episode) call(ctx context.Context, i int, thought string, c agentbound.Call) (agentbound.CallRecord, error) {
 	refusal := e.overLimit(i, len(c.Args))
-	c.Args = wellFormed(c.Args, e.limits.Args)
+	c.Args = WellFormed(c.Args, e.limits.Args)
 	r := agentbound.CallRecord{Call: c}
 	if refusal != "" {
 		r.Limited, r.Observation = true, agentbound.StringValue("error: "+refusal)
@@ -203,10 +222,10 @@ func (e *Episode) overLimit(i, size int) string {
 	return ""
 }
 
-// wellFormed keeps what was sent, compacted, where it is JSON, and otherwise as the
+// WellFormed keeps what was sent, compacted, where it is JSON, and otherwise as the
 // JSON string of it, so that every stored trajectory is JSON. Of what is over the
 // limit only the beginning is kept: the call is refused anyway.
-func wellFormed(args agentbound.Value, limit int) agentbound.Value {
+func WellFormed(args agentbound.Value, limit int) agentbound.Value {
 	if len(args) == 0 {
 		return agentbound.Value("{}")
 	}
@@ -297,7 +316,7 @@ func storable(d Decision, limit int) Decision {
 		draft := *d.Draft
 		draft.Thought, draft.Calls, draft.Outcome = valid(draft.Thought), calls(draft.Calls), outcome(draft.Outcome)
 		for i, c := range draft.Calls {
-			draft.Calls[i].Args = wellFormed(c.Args, limit)
+			draft.Calls[i].Args = WellFormed(c.Args, limit)
 		}
 		d.Draft = &draft
 	}

@@ -739,3 +739,42 @@ type flooded struct{}
 func (flooded) Call(context.Context, agentbound.Call) (world.Observed, error) {
 	return world.Observed{OK: true, Observation: agentbound.Null}, nil
 }
+
+// TestResume: steps of another trial count against the limit, stand in the record as they
+// were, and are the history that a corrector sees.
+func TestResume(t *testing.T) {
+	f := familytest.Family(t)
+	watch := &watches{}
+	i := intervene.None()
+	i.Corrector = watch
+	steps := []agentbound.Step{
+		{Thought: "one", Calls: []agentbound.CallRecord{{Call: agentbound.Call{Tool: "a", Args: agentbound.Value("{}")}, Observation: agentbound.Value("1")}}, MS: 7},
+		{Thought: "two", Calls: []agentbound.CallRecord{}},
+	}
+	e := episode.Resume(episode.Config{Task: familytest.Task(t, f, agentbound.EB), WorldName: "none", Intervention: i, Limits: agentbound.Limits{Steps: 3}}, steps)
+	if e.StepsLeft() != 1 {
+		t.Errorf("%d steps are left of 3, after 2", e.StepsLeft())
+	}
+	if _, _, err := e.Review(t.Context(), episode.Decision{Thought: "three"}); err != nil {
+		t.Fatal(err)
+	}
+	want := []intervene.Turn{{Thought: "one", Observations: []agentbound.Value{agentbound.Value("1")}}, {Thought: "two"}}
+	if d := cmp.Diff(want, watch.seen.History); d != "" {
+		t.Error(d)
+	}
+	if _, err := e.Commit(t.Context(), episode.Decision{Thought: "three", Outcome: &agentbound.Outcome{Word: agentbound.Done}}); err != nil {
+		t.Fatal(err)
+	}
+	tr := e.Trajectory()
+	if d := cmp.Diff(steps, tr.Steps[:2]); d != "" || len(tr.Steps) != 3 {
+		t.Errorf("%d steps: %s", len(tr.Steps), d)
+	}
+}
+
+// watches keeps what it is shown.
+type watches struct{ seen intervene.Context }
+
+func (w *watches) Correct(_ context.Context, c intervene.Context) (intervene.Correction, error) {
+	w.seen = c
+	return intervene.Correction{Thought: c.Thought}, nil
+}

@@ -66,7 +66,7 @@ func (e *Episode) ask(ctx context.Context, gate intervene.Gate, p intervene.Prop
 			d.Reason = notReviewed
 		}
 	}
-	d.By, d.Reason, d.Failed = valid(d.By), valid(d.Reason), valid(d.Failed)
+	d.By, d.Reason, d.Failed, d.Code = valid(d.By), valid(d.Reason), valid(d.Failed), valid(d.Code)
 	d.MS = max(d.MS, e.cfg.Clock().Sub(began).Milliseconds()) // one that is asked elsewhere brings its own
 	return d, nil
 }

@@ -40,7 +40,7 @@ func (e *Episode) open(d Decision) (*Step, error) {
 	d.Calls, d.Outcome = nil, nil
 	d = storable(d, e.limits.Args)
 	s := &Step{e: e, record: agentbound.Step{
-		Thought: d.Thought, ThoughtSource: source(d), Draft: d.Draft, Review: e.review, Calls: []agentbound.CallRecord{}, Usage: d.Usage,
+		Thought: d.Thought, ThoughtSource: source(d), Draft: d.Draft, Review: e.review, Calls: []agentbound.CallRecord{}, Usage: d.Usage, Said: d.Said,
 	}}
 	e.review = nil
 	return s, nil
@@ -79,7 +79,7 @@ func (s *Step) Stop(c agentbound.Call, by, reason string) {
 	}
 	c.Tool = valid(c.Tool)
 	refusal := s.e.overLimit(len(s.record.Calls), len(c.Args))
-	c.Args = wellFormed(c.Args, s.e.limits.Args)
+	c.Args = WellFormed(c.Args, s.e.limits.Args)
 	r := agentbound.CallRecord{Call: c, Limited: refusal != ""}
 	if r.Limited {
 		r.Observation = agentbound.StringValue("error: " + refusal)

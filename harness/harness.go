@@ -50,6 +50,10 @@ type Program struct {
 	// Tool gives the task's tool that a name at the model stands for. Where the protocol
 	// has namespaces the name is NAMESPACE__NAME. False: no name of the task's server.
 	Tool func(name string) (tool string, ok bool)
+	// OwnArgs are arguments that the program puts into the schemas of the task's tools for
+	// itself, and passes on to the server. They are taken off what its model proposes and
+	// what it calls.
+	OwnArgs []string
 	// Own are the program's own tools that cannot be taken from its model, and how the
 	// program answers them.
 	Own []OwnTool

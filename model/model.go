@@ -85,6 +85,15 @@ type Response struct {
 	Cached  bool // a cache answered: Usage is what the answer cost when it was given
 }
 
+// Spent is what the turn cost; where a cache answered, what it had cost then.
+func (r Response) Spent() agentbound.Usage {
+	u := agentbound.Usage{InputTokens: r.Usage.Input, OutputTokens: r.Usage.Output, CachedTokens: r.Usage.Cached}
+	if r.Cached {
+		u.ReusedTokens = u.InputTokens + u.OutputTokens
+	}
+	return u
+}
+
 // Stop says why a turn ended.
 type Stop string
 

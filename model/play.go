@@ -17,6 +17,8 @@ const (
 	PartWorld   Part = "world"
 	PartJudge   Part = "judge"
 	PartWriter  Part = "writer" // of families
+
+	PartIntervention Part = "intervention" // a corrector's or a gate's
 )
 
 // Play is one go at a trial, or at one judge's verdict on it. Whoever carries it out
@@ -47,6 +49,17 @@ func WithPlay(ctx context.Context, p *Play) context.Context {
 func PlayOf(ctx context.Context) *Play {
 	p, _ := ctx.Value(playKey{}).(*Play)
 	return p
+}
+
+// SeedOf is the seed of the play that a context belongs to, as servers take it; nil where
+// it belongs to none.
+func SeedOf(ctx context.Context) *int64 {
+	p := PlayOf(ctx)
+	if p == nil {
+		return nil
+	}
+	s := int64(p.Seed & 0x7fffffff)
+	return &s
 }
 
 // Took adds what a turn took to the time of the play.

@@ -27,7 +27,12 @@ type weight struct{ bytes, most int }
 // Weigh lets a Pace know what a turn asks for: its size, and the tokens that the answer
 // may have (0: not said).
 func Weigh(ctx context.Context, r Request) context.Context {
-	return context.WithValue(ctx, weight{}, weight{r.Bytes(), r.MaxTokens})
+	return WeighBytes(ctx, r.Bytes(), r.MaxTokens)
+}
+
+// WeighBytes is Weigh for a request of which the size is known.
+func WeighBytes(ctx context.Context, bytes, most int) context.Context {
+	return context.WithValue(ctx, weight{}, weight{bytes, most})
 }
 
 // Weight is what Weigh said; zeros where it was not called.

@@ -19,6 +19,10 @@ func quote(s string) string {
 	return strconv.Quote(s)
 }
 
+// DidYouMean gives `; did you mean "x"?` where one of the names is close to s, for errors
+// about names of a suite.
+func DidYouMean(s string, names []string) string { return didYouMean(s, names) }
+
 // didYouMean gives `; did you mean "x"?` where one of the names is close to s.
 func didYouMean(s string, names []string) string {
 	best := nearest(s, names, 1)

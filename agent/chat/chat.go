@@ -34,6 +34,10 @@ type Options struct {
 	Temperature *float64 // nil: the provider's own
 	MaxTokens   int      // of one turn; 0: the provider's own
 	NoSeed      bool     // for servers that reject a seed
+
+	// Keep says whether to record what a provider wants back with a turn, which replay
+	// --fork needs; nil: never. It decides no trial.
+	Keep func(state []byte) bool
 }
 
 // Agent is a model as a subject. It implements agent.Agent.
@@ -77,7 +81,7 @@ func (a *Agent) Play(ctx context.Context, e *episode.Episode) error {
 }
 
 func (a *Agent) policy(b episode.Brief, seed uint64) *policy {
-	p := &policy{model: a.model, form: native{}, ids: map[string]bool{}}
+	p := &policy{model: a.model, form: native{}, ids: map[string]bool{}, keep: a.opts.Keep, noSeed: a.opts.NoSeed}
 	if a.opts.Form == ReAct {
 		p.form = react{}
 	}
@@ -88,9 +92,14 @@ func (a *Agent) policy(b episode.Brief, seed uint64) *policy {
 		},
 		Tools: p.form.tools(b), Temperature: a.opts.Temperature, MaxTokens: a.opts.MaxTokens,
 	}
-	if !a.opts.NoSeed {
+	p.seed(seed)
+	return p
+}
+
+// seed is what is drawn with from here on.
+func (p *policy) seed(seed uint64) {
+	if !p.noSeed {
 		s := int64(seed & 0x7fffffff) // what servers take
 		p.request.Seed = &s
 	}
-	return p
 }

@@ -41,6 +41,14 @@ func (native) thinks(thought string) model.Message {
 	return model.Message{Role: model.Assistant, Text: thought}
 }
 
+func (native) says(thought string, calls []agentbound.Call) model.Message {
+	m := model.Message{Role: model.Assistant, Text: thought}
+	for _, c := range calls {
+		m.Calls = append(m.Calls, model.ToolCall{Name: c.Tool, Args: string(c.Args)})
+	}
+	return m
+}
+
 func (native) rethinks(thought string, t turn) model.Message {
 	said := t.said
 	said.Text = thought

@@ -32,6 +32,9 @@ type form interface {
 	// thinks is a message that says a Thought and nothing else; rethinks one that
 	// goes on from it to what turn does.
 	thinks(thought string) model.Message
+	// says is the message of a step that says a Thought and makes calls, before the calls
+	// have ids: as most turns are.
+	says(thought string, calls []agentbound.Call) model.Message
 	rethinks(thought string, t turn) model.Message
 }
 
@@ -56,11 +59,16 @@ type policy struct {
 	notes   int             // in a row
 	ids     map[string]bool // of calls
 	unnamed int             // calls that were given one here
+
+	asked  agentbound.Digest // of what was sent for the decision at hand, before it was drafted
+	keep   func(state []byte) bool
+	noSeed bool
 }
 
 // Next implements agent.Policy.
 func (p *policy) Next(ctx context.Context, seen []episode.Observation) (episode.Decision, error) {
 	p.settle(seen)
+	p.asked = p.digest()
 	t, usage, err := p.ask(ctx, p.request.Messages)
 	if err != nil {
 		return episode.Decision{}, err
@@ -112,16 +120,7 @@ func (p *policy) ask(ctx context.Context, messages []model.Message) (turn, agent
 	if err != nil {
 		return turn{}, agentbound.Usage{}, err
 	}
-	return p.read(res), spent(res), nil
-}
-
-// spent is what a turn cost; where a cache answered, what it had cost then.
-func spent(res model.Response) agentbound.Usage {
-	u := agentbound.Usage{InputTokens: res.Usage.Input, OutputTokens: res.Usage.Output, CachedTokens: res.Usage.Cached}
-	if res.Cached {
-		u.ReusedTokens = u.InputTokens + u.OutputTokens
-	}
-	return u
+	return p.read(res), res.Spent(), nil
 }
 
 // read takes a turn apart, refusals and cut turns by the same rule in every form: a
@@ -156,7 +155,7 @@ func (p *policy) decide(t turn, u agentbound.Usage) episode.Decision {
 	p.last = t
 	return episode.Decision{
 		Thought: t.thought, Source: t.source, Calls: t.calls, Outcome: t.end,
-		Usage: u,
+		Usage: u, Said: p.recorded(t),
 	}
 }
 

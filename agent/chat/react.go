@@ -117,6 +117,13 @@ func (react) answers(_ model.Message, seen []episode.Observation) []model.Messag
 
 func (react) thinks(thought string) model.Message { return said("Thought: " + thought) }
 
+func (react) says(thought string, calls []agentbound.Call) model.Message {
+	if len(calls) == 0 {
+		return said("Thought: " + thought)
+	}
+	return said(written(thought, calls[0]))
+}
+
 func (react) rethinks(thought string, t turn) model.Message {
 	if len(t.calls) > 0 {
 		return said(written(thought, t.calls[0]))

@@ -78,7 +78,7 @@ const chat = "chat-completions"
 var protocols = map[string]string{
 	"openai": "responses", "openai-chat": chat, "xai": chat, "deepseek": chat, "moonshot": chat, "zhipu": chat, "openrouter": chat,
 	"vllm": chat, "ollama": chat, "llamacpp": chat, "compat": chat, "anthropic": "messages", "gemini": "generate-content",
-	"codex": "responses", "openclaw": chat, "deepseek-harness": chat, // agent programs
+	"codex": "responses", "openclaw": chat, "deepseek-harness": chat, "qwen-code": chat, "opencode": chat, "claude-code": "messages", "gemini-cli": "generate-content", // agent programs
 }
 
 // addressed are the schemes that have no address of their own.

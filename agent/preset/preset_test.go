@@ -123,7 +123,7 @@ func TestRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"version: 3\n": "presets.yaml:1: version is 3; accepted: 1",
 		"version: 1\npresets:\n  - name: A\n    kind: robot\n    spec: a:b\n": `presets.yaml:4: presets[0]: kind "robot" is not known; accepted: model, harness`,
-		one("spec: foo:bar"):  `presets.yaml:5: presets[0]: spec: the scheme "foo" is not known; accepted: anthropic, codex, compat, `,
+		one("spec: foo:bar"):  `presets.yaml:5: presets[0]: spec: the scheme "foo" is not known; accepted: anthropic, claude-code, codex, `,
 		one("spec: vllm:bar"): "presets.yaml:5: presets[0]: spec: vllm has no address of its own; want vllm:MODEL@BASE_URL, as in vllm:my-model@http://",
 		one("spec: gpt"):      "presets.yaml:5: presets[0]: spec: want SCHEME:MODEL",
 		one("spec: compat:m@http://u:hunter2@127.0.0.1/v1"):                           "no user name",

@@ -75,6 +75,7 @@ func (r agentRow) figures() (price, window string) {
 func newAgents(io stdio) *cobra.Command {
 	var format string
 	var check bool
+	var level string
 	var l Limits
 	cmd := &cobra.Command{
 		Use: "agents [NAME…]", Short: "List the agents there are; --check asks whether they answer",
@@ -99,6 +100,9 @@ specification.`,
 			if err != nil {
 				return err
 			}
+			if err := rooms.require(level, check); err != nil {
+				return err
+			}
 			rooms.unasked = true // --check looks for keys itself
 			rows, err := agentRows(rooms, names, check)
 			if err != nil {
@@ -121,6 +125,7 @@ specification.`,
 	addFormat(cmd, &format)
 	addPresets(cmd, &l.Presets)
 	addPrices(cmd, &l.Prices)
+	addConfinement(cmd, &level)
 	cmd.Flags().BoolVar(&check, "check", false, "ask each model a short question or two; costs a few tokens each")
 	return cmd
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agentbound/agentbound/model/budget"
 	modelreplay "github.com/agentbound/agentbound/model/replay"
 )
 
@@ -121,7 +122,7 @@ go with any. Runs that use the cache may go on meanwhile.`,
 	f.StringVar(&dir, "cache", "", "the cache's folder, instead of DIR")
 	f.StringVar(&older, "older-than", "", "age, such as 30d or 12h")
 	f.StringVar(&p.Model, "model", "", "of these models only; * stands for anything")
-	f.StringVar(&size, "max-bytes", "", "bytes to leave at most, the newest answers")
+	f.StringVar(&size, "max-bytes", "", "bytes to leave at most, the newest answers, such as 500M")
 	f.BoolVar(&p.All, "all", false, "everything, or everything of --model")
 	addFormat(cmd, &format)
 	return cmd
@@ -137,9 +138,9 @@ func pruning(cmd *cobra.Command, p *modelreplay.Prune, older, size string) error
 		p.OlderThan = &d
 	}
 	if cmd.Flags().Changed("max-bytes") {
-		n, err := strconv.ParseInt(size, 10, 64)
-		if err != nil || n < 0 {
-			return usage("--max-bytes %q: want a number of bytes from 0", size)
+		n, ok := budget.Count(size)
+		if !ok && size != "0" {
+			return usage("--max-bytes %q: want a number of bytes from 0, such as 500k, 2M or 1G", size)
 		}
 		p.MaxBytes = &n
 	}

@@ -150,7 +150,7 @@ func (r rooms) budgeted(a agentbound.AgentRef) error {
 	}
 	rate, _ := prices.Find(a.Name, a.Settings)
 	switch {
-	case a.Kind == "exec" || a.Kind == "harness":
+	case a.Kind == "exec" || a.Kind == "mcp-exec":
 		return usage("agent %q spends by itself, which --budget cannot see; leave the one or the other out", a.Name)
 	case a.Kind == "model" && answerBound(a, rate) == 0:
 		return usage("agent %q: a budget needs a bound on what an answer may have: give --max-tokens, or max_output in a file of --prices", a.Title())
@@ -168,8 +168,14 @@ func (r rooms) covers(s *suite.Suite, of resolved) error {
 	if err != nil {
 		return err
 	}
-	if a := of.plan.Agent; a.Kind == "model" {
-		rate, _ := prices.Find(a.Name, a.Settings)
+	a := of.plan.Agent
+	rate, _ := prices.Find(a.Name, a.Settings)
+	switch a.Kind {
+	case "harness":
+		if err := r.budget.Covers(rate, shortest(s, of.plan), 0); err != nil {
+			return usage("agent %q: %w; give more, or a smaller max_output in a file of --prices", a.Title(), err)
+		}
+	case "model":
 		if err := r.budget.Covers(rate, shortest(s, of.plan), int(answerBound(a, rate))); err != nil {
 			return usage("agent %q: %w; bound its answers with --max-tokens, such as --max-tokens 8000, or give more", a.Title(), err)
 		}
@@ -177,6 +183,13 @@ func (r rooms) covers(s *suite.Suite, of resolved) error {
 	for _, m := range judgeModels(of.judges) {
 		if _, ok := m.(byFile); !ok { // which costs nothing
 			if err := r.coversOther(prices, m, 0); err != nil {
+				return err
+			}
+		}
+	}
+	if m := interventionModelOf(of.intervention); m != nil {
+		if _, ok := m.(byFile); !ok {
+			if err := r.coversOther(prices, m, answerMost(of.intervention)); err != nil {
 				return err
 			}
 		}

@@ -11,7 +11,8 @@ import (
 	"github.com/agentbound/agentbound/world/fault"
 )
 
-// beside are the bills of the models beside the agent: of the world and of the judges.
+// beside are the bills of the models beside the agent: of the world, of the intervention
+// and of the judges.
 func beside(s *suite.Suite, r resolved, prices price.Table) (all []bill) {
 	if m := worldModel(r.world); m != nil {
 		calls := int64(trials(s, r.plan)) * int64(r.plan.Limits.Steps) * int64(r.plan.Limits.Calls) * emulated.Attempts
@@ -23,6 +24,9 @@ func beside(s *suite.Suite, r resolved, prices price.Table) (all []bill) {
 		}))
 	}
 	n := int64(trials(s, r.plan))
+	if a := askedBy(r.intervention); a != nil {
+		all = append(all, reviews(s, r, a, prices))
+	}
 	for _, j := range r.judges {
 		asks, ok := j.(*rubric.Judge)
 		if !ok {
@@ -44,6 +48,25 @@ func beside(s *suite.Suite, r resolved, prices price.Table) (all []bill) {
 		}
 	}
 	return all
+}
+
+// reviews is the bill of an intervention's model.
+func reviews(s *suite.Suite, r resolved, a asks, prices price.Table) bill {
+	m, who := a.Model(), "corrected by "
+	if r.intervention.Gate != nil {
+		who = "guarded by "
+	}
+	who += m.Ref().Name + ":"
+	calls := int64(trials(s, r.plan)) * times(r.intervention, r.plan.Limits) * int64(a.Calls())
+	if _, ok := m.(byFile); ok {
+		return bill{who: plainLine(who) + " ", calls: calls, priced: true, known: true, byFile: true}
+	}
+	return billed(who, m, calls, prices, func(rate price.Price) (usd float64) {
+		for _, t := range tasks(s, r.plan) {
+			usd += float64(r.plan.Repeats) * likelyReviews(t, r.intervention, r.plan.Limits, rate)
+		}
+		return usd
+	})
 }
 
 // billed bounds what a model can cost that is asked so often: each question fills the

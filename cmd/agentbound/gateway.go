@@ -96,7 +96,11 @@ func (r rooms) corrector(spec string) (intervene.Intervention, error) {
 	if spec == noCorrector {
 		return intervene.Intervention{Ref: intervene.None().Ref}, nil
 	}
-	return r.intervention(spec)
+	o, err := interveneRequest{}.intervening(modelOptions{}, spec)
+	if err != nil {
+		return intervene.Intervention{}, err
+	}
+	return r.intervention(spec, o)
 }
 
 // options checks the flags.

@@ -11,15 +11,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agentbound/agentbound/harness"
+	"github.com/agentbound/agentbound/harness/claudecode"
 	"github.com/agentbound/agentbound/harness/codex"
 	"github.com/agentbound/agentbound/harness/dsh"
+	"github.com/agentbound/agentbound/harness/geminicli"
 	"github.com/agentbound/agentbound/harness/install"
 	"github.com/agentbound/agentbound/harness/openclaw"
+	"github.com/agentbound/agentbound/harness/opencode"
+	"github.com/agentbound/agentbound/harness/qwencode"
 )
 
 // programs are the agent programs that there are descriptions of.
 func programs() []harness.Program {
-	return []harness.Program{codex.Program(), openclaw.Program(), dsh.Program()}
+	return []harness.Program{
+		codex.Program(), openclaw.Program(), dsh.Program(), claudecode.Program(), geminicli.Program(), qwencode.Program(), opencode.Program(),
+	}
 }
 
 // programOf finds the agent program that a specification or a name begins with.

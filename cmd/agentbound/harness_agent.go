@@ -14,6 +14,7 @@ import (
 	"github.com/agentbound/agentbound/harness"
 	"github.com/agentbound/agentbound/harness/install"
 	"github.com/agentbound/agentbound/harness/subject"
+	"github.com/agentbound/agentbound/model"
 	"github.com/agentbound/agentbound/model/compat"
 )
 
@@ -48,7 +49,14 @@ func (r rooms) harnessAgent(p harness.Program, spec string, ask asking) (agent.A
 	if key == "" && s.Base == "" {
 		return nil, fmt.Errorf("agent %s:%s: no key: set %s", p.Name, s.Model, p.KeyEnv)
 	}
-	return subject.New(p, harnessParts(""), subject.Options{
+	base := cmp.Or(s.Base, p.Endpoint)
+	around := surroundings{least: r.least, perCall: ask.perCall, watch: r.look.witness(p.Name + ":" + s.Model)}
+	// What a program asks for is its own to decide: a budget needs to know how long an
+	// answer may be.
+	if around.pace, err = r.paceAt(base, key, model.Ref{Name: p.Name + ":" + s.Model, Settings: map[string]string{"model": s.Model, "base_url": base}}, true); err != nil {
+		return nil, err
+	}
+	return subject.New(p, around.parts(), subject.Options{
 		Model: s.Model, Base: s.Base, Key: key, Effort: ask.effort, Start: found.Start, ReadOnly: []string{found.Folder},
 	})
 }
@@ -99,7 +107,7 @@ func (r rooms) checkHarness(ctx context.Context, row agentRow) checked {
 		return c
 	}
 	began := time.Now()
-	version, err := askVersion(ctx, found)
+	version, err := r.askVersion(ctx, found, p.Memory)
 	c.MS = time.Since(began).Milliseconds()
 	if err != nil {
 		c.Why = fmt.Sprintf("%s is installed and does not start: %v", p, err)
@@ -110,10 +118,10 @@ func (r rooms) checkHarness(ctx context.Context, row agentRow) checked {
 }
 
 // askVersion starts a program as trials do, with nothing of the user's.
-func askVersion(ctx context.Context, found install.Program) (string, error) {
+func (r rooms) askVersion(ctx context.Context, found install.Program, memory int64) (string, error) {
 	ctx, stop := context.WithTimeout(ctx, startTime)
 	defer stop()
-	cell, err := subject.Bare{}.Cell(ctx, subject.Needs{})
+	cell, err := confined{least: r.least}.Cell(ctx, subject.Needs{ReadOnly: []string{found.Folder}, Memory: memory})
 	if err != nil {
 		return "", err
 	}

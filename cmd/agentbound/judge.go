@@ -111,7 +111,7 @@ func rejudge(ctx context.Context, io stdio, db store.Store, ref string, judges [
 	if err != nil {
 		return err
 	}
-	tellAwaited(io.err, judges)
+	tellAwaited(io.err, judgeModels(judges)...)
 	return tellRejudged(io, r.ID, done, asksModels)
 }
 

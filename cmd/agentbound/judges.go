@@ -150,8 +150,8 @@ func warnSameModel(w io.Writer, by *spending, judges []judge.Judge, subject agen
 }
 
 // tellAwaited says which answers by file are still to come.
-func tellAwaited(w io.Writer, judges []judge.Judge) {
-	for _, m := range judgeModels(judges) {
+func tellAwaited(w io.Writer, models ...model.Model) {
+	for _, m := range models {
 		if f, ok := m.(byFile); ok {
 			if n, into := f.file.Awaited(); n > 0 {
 				fmt.Fprintf(w, "%s no answer yet: answers go to %s, named as the question\n", counted(n, "question has", "questions have"), plainLine(into))

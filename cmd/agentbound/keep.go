@@ -137,6 +137,9 @@ func (k *keep) told(m model.Model, part model.Part) model.Model {
 // replays reports whether a recording answers.
 func (k *keep) replays() bool { return k != nil && k.recording != nil }
 
+// records reports whether exchanges are added to a recording.
+func (k *keep) records() bool { return k != nil && k.recorder != nil }
+
 // taped reports whether what is run is recorded or replayed.
 func (k *keep) taped() bool { return k != nil && (k.recorder != nil || k.recording != nil) }
 

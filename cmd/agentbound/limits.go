@@ -133,9 +133,15 @@ func (s *spending) paceOf(spec string, by protocol, o modelOptions) (model.Pace,
 	if _, named, ok := strings.Cut(spec, "@http"); ok {
 		base = "http" + named
 	}
+	return s.paceAt(base, o.key, model.Ref{Name: spec}, o.part == model.PartJudge)
+}
+
+// paceAt is paceOf for a base URL. A model that is unbounded is asked by somebody who
+// does not heed --max-tokens.
+func (s *spending) paceAt(base, key string, of model.Ref, unbounded bool) (model.Pace, error) {
 	parts := strings.SplitN(base, "/", 4) // http:, nothing, the host, a path
 	address := strings.Join(parts[:min(len(parts), 3)], "/")
-	endpoint := s.pace.At(address, o.key)
+	endpoint := s.pace.At(address, key)
 	if s.budget == nil {
 		return endpoint, nil
 	}
@@ -143,8 +149,9 @@ func (s *spending) paceOf(spec string, by protocol, o modelOptions) (model.Pace,
 	if err != nil {
 		return nil, err
 	}
-	p, _ := table.Find(spec, nil)
-	if o.part == model.PartJudge && least(p.MaxOutput, p.Window) == 0 {
+	spec := of.Name
+	p, _ := table.Find(spec, of.Settings)
+	if unbounded && least(p.MaxOutput, p.Window) == 0 {
 		return nil, fmt.Errorf("a budget needs a bound on what an answer of model %q may have: give max_output in a file of --prices", model.BaseName(spec))
 	}
 	purse, err := s.budget.Pace(p, endpoint)

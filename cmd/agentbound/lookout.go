@@ -12,6 +12,7 @@ import (
 	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/agent"
 	"github.com/agentbound/agentbound/episode"
+	"github.com/agentbound/agentbound/intervene"
 	"github.com/agentbound/agentbound/judge"
 	"github.com/agentbound/agentbound/judge/rubric"
 	"github.com/agentbound/agentbound/model"
@@ -55,8 +56,9 @@ func (e *errAlike) Error() string {
 
 func (e *errAlike) Unwrap() error { return e.why }
 
-// begin is called before each run.
-func (l *lookout) begin(judges []judge.Judge, say func(string)) {
+// begin is called before each run. An intervention is vital where nothing goes on without
+// it.
+func (l *lookout) begin(judges []judge.Judge, i intervene.Intervention, say func(string)) {
 	if l == nil {
 		return
 	}
@@ -67,6 +69,9 @@ func (l *lookout) begin(judges []judge.Judge, say func(string)) {
 	byModels := func(j judge.Judge) bool { _, ok := j.(*rubric.Judge); return ok }
 	if !slices.ContainsFunc(judges, func(j judge.Judge) bool { return !byModels(j) }) {
 		l.vital = append(l.vital, model.PartJudge) // else another judge scores
+	}
+	if i.OnFailure != intervene.Open && i.OnFailure != intervene.Closed {
+		l.vital = append(l.vital, model.PartIntervention)
 	}
 }
 
@@ -103,22 +108,53 @@ func (l *lookout) watch(m model.Model, part model.Part) model.Model {
 	if l == nil {
 		return m
 	}
-	return watched{m, l, part}
+	return watched{m, witness{l, m.Ref().Name, part}}
 }
 
 type watched struct {
 	model.Model
+	witness
+}
+
+// witness is what tells a lookout of one model in one part. A nil one tells nothing.
+type witness struct {
 	by   *lookout
+	name string
 	part model.Part
+}
+
+// witness is for a model that an agent program asks.
+func (l *lookout) witness(name string) *witness {
+	if l == nil {
+		return nil
+	}
+	return &witness{l, name, model.PartSubject}
+}
+
+// answered tells that the model has answered.
+func (w *witness) answered() {
+	if w == nil {
+		return
+	}
+	w.by.mu.Lock()
+	defer w.by.mu.Unlock()
+	w.sighting().answered = true
+}
+
+// fault tells of a request that failed, which a program may try again.
+func (w *witness) fault(ctx context.Context, e *model.Error) {
+	if w == nil || e == nil {
+		return
+	}
+	w.failed(e, "a request failed")
+	w.lose(ctx, e)
 }
 
 // Chat implements model.Model.
 func (w watched) Chat(ctx context.Context, r model.Request) (model.Response, error) {
 	res, err := w.Model.Chat(model.Noticing(ctx, func(e *model.Error) { w.failed(e, "a call failed and is tried again") }), r)
 	if err == nil {
-		w.by.mu.Lock()
-		defer w.by.mu.Unlock()
-		w.sighting().answered = true
+		w.answered()
 		return res, nil
 	}
 	if fault, ok := errors.AsType[*model.Error](err); ok && !errors.Is(err, model.ErrAwaited) {
@@ -131,19 +167,21 @@ func (w watched) Chat(ctx context.Context, r model.Request) (model.Response, err
 }
 
 // who is the model in its part, for messages.
-func (w watched) who() string {
-	switch name := w.Ref().Name; w.part {
+func (w witness) who() string {
+	switch w.part {
 	case model.PartWorld:
-		return "the world's model " + name
+		return "the world's model " + w.name
 	case model.PartJudge:
-		return "the judge's model " + name
+		return "the judge's model " + w.name
+	case model.PartIntervention:
+		return "the intervention's model " + w.name
 	default:
-		return "the model " + name
+		return "the model " + w.name
 	}
 }
 
 // sighting is called with the lock held.
-func (w watched) sighting() *sighting {
+func (w witness) sighting() *sighting {
 	s := w.by.seen[w.who()]
 	if s == nil {
 		s = &sighting{told: map[bool]bool{}, lost: map[agentbound.TrialKey]bool{}}
@@ -156,7 +194,7 @@ func (w watched) sighting() *sighting {
 }
 
 // failed tells of the first failure of each kind.
-func (w watched) failed(e *model.Error, what string) {
+func (w witness) failed(e *model.Error, what string) {
 	w.by.mu.Lock()
 	s, say := w.sighting(), w.by.say
 	first := !s.told[e.Transient()]
@@ -176,7 +214,7 @@ func said(e *model.Error) error {
 
 // lose notes that a turn, and with it a trial, came to nothing for a reason that the next
 // trial will meet as well.
-func (w watched) lose(ctx context.Context, e *model.Error) {
+func (w witness) lose(ctx context.Context, e *model.Error) {
 	play := model.PlayOf(ctx)
 	if play == nil || !lasting(e) {
 		return

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentbound/agentbound"
+	"github.com/agentbound/agentbound/intervene"
 	"github.com/agentbound/agentbound/judge/rubric/rubrictest"
 	"github.com/agentbound/agentbound/model"
 	"github.com/agentbound/agentbound/model/modeltest"
@@ -112,7 +113,7 @@ func TestLookout(t *testing.T) {
 		model.FaultKey, model.FaultQuota, model.FaultModel, model.FaultAddress, model.FaultContext, model.FaultRequest,
 	} {
 		l := new(lookout)
-		l.begin(nil, func(string) {})
+		l.begin(nil, intervene.None(), func(string) {})
 		m := l.watch(modeltest.Fake{Err: &model.Error{Fault: f, What: "so"}}, model.PartSubject)
 		for i := range mostAlike {
 			if err := l.alike(); err != nil {
@@ -173,7 +174,7 @@ func TestFirstReason(t *testing.T) {
 	began := time.Now()
 	told := make(chan string, 1)
 	l := new(lookout)
-	l.begin(nil, func(line string) { told <- line })
+	l.begin(nil, intervene.None(), func(line string) { told <- line })
 	rooms := newRooms()
 	rooms.look = l
 	m, err := rooms.model("compat:test-model@http://127.0.0.1:1/v1", modelOptions{part: model.PartSubject})

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -21,6 +23,13 @@ import (
 // agentbound.
 func TestMain(m *testing.M) {
 	confine.Init()
+	if mode := os.Getenv(fakeMode); mode != "" {
+		if err := runFake(mode); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	testscript.Main(m, map[string]func(){"agentbound": func() {
 		debug.SetGCPercent(gcPercent)
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -32,6 +41,7 @@ func TestMain(m *testing.M) {
 // TestScripts runs testdata/*.txtar: they are written to be read as the manual.
 func TestScripts(t *testing.T) {
 	peers := judgePeers(t)
+	maps.Copy(peers, interventionPeers(t))
 	testscript.Run(t, testscript.Params{
 		Files:               scripts(t),
 		RequireExplicitExec: true,

@@ -43,14 +43,19 @@ func (r rooms) model(spec string, o modelOptions) (model.Model, error) {
 		kind, _, _ := strings.Cut(spec, "@") // what follows may be an address
 		return nil, fmt.Errorf("model %q is not known; accepted: %s, or a preset's name", kind, modelForms())
 	}
+	return r.ask(p, spec, o)
+}
+
+// ask makes the model that a specification of a protocol names, within the command's
+// limits and under its recording.
+func (r rooms) ask(p protocol, spec string, o modelOptions) (m model.Model, err error) {
 	o.key = r.keep.key(p.keyEnv)
 	if !r.keep.replays() { // which asks nobody
 		if o.pace, err = r.paceOf(spec, p, o); err != nil {
 			return nil, err
 		}
 	}
-	m, err := p.open(spec, o)
-	if err != nil {
+	if m, err = p.open(spec, o); err != nil {
 		return nil, err
 	}
 	if o.key == "" && !r.unasked && p.atHome(spec) {

@@ -50,6 +50,8 @@ type request struct {
 
 	Where worldRequest `yaml:",inline"`
 
+	Intervene interveneRequest `yaml:",inline"`
+
 	// Of model agents.
 	Form        string `yaml:"form"`        // native (default) or react
 	Temperature string `yaml:"temperature"` // empty: the provider's own
@@ -57,6 +59,9 @@ type request struct {
 	PerCall     string `yaml:"per_call"`    // time for one attempt at a model call
 	Effort      string `yaml:"effort"`      // of reasoning; empty: the provider's own
 	Stream      bool   `yaml:"stream"`      // ask for event streams; no part of any key
+	Forkable    bool   `yaml:"forkable"`    // keep what providers want back with a turn; no part of any key
+
+	Confinement string `yaml:"require_confinement"` // of programs that play; empty: as far as it can be had; no part of any key
 
 	Limits `yaml:",inline"`
 	dry    bool // only described: a preset that cannot be run here is no error
@@ -69,7 +74,8 @@ func addRequest(cmd *cobra.Command, r *request) {
 	f := cmd.Flags()
 	f.StringVar(&r.Suite, "suite", suites.Default, "built-in suite, folder or packed file")
 	f.StringArrayVar(&r.Agents, "agent", nil, "agent, such as reference:evidence; repeat for several runs")
-	f.StringArrayVar(&r.Inter, "intervene", []string{agentbound.Bare}, "intervention; repeat for several runs")
+	f.StringArrayVar(&r.Inter, "intervene", []string{agentbound.Bare}, "intervention, such as placebo or aligner:MODEL; repeat for several runs")
+	addIntervene(cmd, &r.Intervene)
 	addWorld(cmd, &r.Where)
 	addJudge(cmd, r)
 	f.StringSliceVar(&r.Families, "families", nil, "families, archetypes, classes or categories (shell patterns); all by default")
@@ -83,8 +89,10 @@ func addRequest(cmd *cobra.Command, r *request) {
 	f.StringVar(&r.Temperature, "temperature", "", "temperature of a model; empty: the provider's own")
 	f.IntVar(&r.MaxTokens, "max-tokens", 0, "most tokens of a model's turn; 0: the provider's own")
 	f.StringVar(&r.Effort, "effort", "", "how much a model reasons: "+strings.Join(openaiapi.Efforts(), ", ")+", as far as its provider has them; empty: the provider's own")
+	f.BoolVar(&r.Forkable, "forkable", false, "store the reasoning that a model's provider wants back with each turn, encrypted or not, so that replay --fork can go on from every decision; stores grow")
 	addCalls(cmd, r)
 	addLimits(cmd, &r.Limits)
+	addConfinement(cmd, &r.Confinement)
 	f.StringVar(&r.RunTimeout, "run-timeout", "", "wall clock of each run in this command, such as 8h; then it stops cleanly")
 }
 
@@ -120,13 +128,15 @@ func (r *request) fromFile(cmd *cobra.Command, path string) error {
 		{"per-call", func() { file.PerCall = r.PerCall }}, {"rpm", func() { file.RPM = r.RPM }}, {"tpm", func() { file.TPM = r.TPM }},
 		{"endpoint-concurrency", func() { file.Concurrent = r.Concurrent }}, {"budget", func() { file.Budget = r.Budget }},
 		{"run-timeout", func() { file.RunTimeout = r.RunTimeout }}, {"prices", func() { file.Prices = r.Prices }}, {"presets", func() { file.Presets = r.Presets }},
-		{"effort", func() { file.Effort = r.Effort }}, {"stream", func() { file.Stream = r.Stream }},
+		{"effort", func() { file.Effort = r.Effort }}, {"stream", func() { file.Stream = r.Stream }}, {"forkable", func() { file.Forkable = r.Forkable }},
+		{confinementFlag, func() { file.Confinement = r.Confinement }},
 	} {
 		if given(f.flag) {
 			f.keep()
 		}
 	}
 	file.Where.keep(given, r.Where)
+	file.Intervene.keep(given, r.Intervene)
 	*r = file
 	return nil
 }
@@ -206,6 +216,10 @@ func (r request) resolve(rooms rooms, s *suite.Suite) ([]resolved, error) {
 	for _, j := range judges {
 		base.Judges = append(base.Judges, j.Config())
 	}
+	how, err := r.Intervene.intervening(ask.modelOptions, r.Inter...)
+	if err != nil {
+		return nil, err
+	}
 	var all []resolved
 	for _, spec := range r.Agents {
 		a, ref, absent, err := r.subject(rooms, spec, ask)
@@ -213,7 +227,7 @@ func (r request) resolve(rooms rooms, s *suite.Suite) ([]resolved, error) {
 			return nil, err
 		}
 		for _, name := range r.Inter {
-			i, err := rooms.intervention(name)
+			i, err := rooms.intervention(name, how)
 			if err != nil {
 				return nil, err
 			}
@@ -280,7 +294,7 @@ const (
 )
 
 func (r request) asking() (asking, error) {
-	ask := asking{form: r.Form, temperature: r.Temperature, maxTokens: r.MaxTokens, modelOptions: modelOptions{effort: r.Effort, stream: r.Stream}}
+	ask := asking{form: r.Form, temperature: r.Temperature, maxTokens: r.MaxTokens, forkable: r.Forkable, modelOptions: modelOptions{effort: r.Effort, stream: r.Stream}}
 	if r.MaxTokens < 0 || r.MaxTokens > mostTokens {
 		return ask, usage("--max-tokens %d: want 0 to %d", r.MaxTokens, mostTokens)
 	}

@@ -19,7 +19,6 @@ import (
 	"github.com/agentbound/agentbound/internal/play"
 	"github.com/agentbound/agentbound/internal/run"
 	"github.com/agentbound/agentbound/internal/store"
-	"github.com/agentbound/agentbound/intervene"
 	"github.com/agentbound/agentbound/judge"
 	"github.com/agentbound/agentbound/suite"
 	"github.com/agentbound/agentbound/suites"
@@ -40,13 +39,15 @@ type sealing struct {
 	repeats, steps                    int
 	seed                              uint64
 	fresh                             bool
+	how                               interveneRequest
 }
 
 func addSealing(cmd *cobra.Command, s *sealing, subject string) {
 	f := cmd.Flags()
 	f.StringVar(&s.suite, "suite", suites.Default, "built-in suite, folder or packed file")
 	f.StringVar(&s.subject, "subject", subject, "who plays: the run's agent is play:NAME")
-	f.StringVar(&s.inter, "intervene", agentbound.Bare, "intervention")
+	f.StringVar(&s.inter, "intervene", agentbound.Bare, "intervention, such as placebo or aligner:MODEL; see run --help")
+	addIntervene(cmd, &s.how)
 	f.IntVar(&s.repeats, "repeats", 1, "attempts at each task")
 	f.IntVar(&s.steps, "max-steps", 0, "calls in a session; 0: 120")
 	f.Uint64Var(&s.seed, "seed", 0, "seed of the run")
@@ -72,7 +73,12 @@ func (s sealing) plan(rooms rooms, st *suite.Suite) (agentbound.Plan, error) {
 	if s.repeats < 1 || s.steps < 0 {
 		return agentbound.Plan{}, usage("--repeats must be at least 1, and --max-steps cannot be negative")
 	}
-	i, err := rooms.intervention(s.inter)
+	how, err := s.how.intervening(modelOptions{}, s.inter)
+	if err != nil {
+		return agentbound.Plan{}, err
+	}
+	rooms.unasked = true // here; whoever serves the sessions asks
+	i, err := rooms.intervention(s.inter, how)
 	if err != nil {
 		return agentbound.Plan{}, err
 	}
@@ -255,7 +261,7 @@ func (r rooms) sessions(ctx context.Context, db store.Store, dir string, log *sl
 			}
 			return judges[0], nil
 		},
-		Intervention: func(ref agentbound.Intervention) (intervene.Intervention, error) { return r.intervention(ref.Name) },
+		Intervention: r.storedIntervention,
 	})
 }
 

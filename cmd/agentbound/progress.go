@@ -25,6 +25,7 @@ type progress struct {
 	bar     *mpb.Bar
 	mu      sync.Mutex // held while something is written
 	told    int        // faults that were told
+	printed string     // the last plain line
 	current run.Progress
 	price   price.Price // of the agent's model; zero: not known
 }
@@ -51,7 +52,8 @@ func (p *progress) observe(s run.Progress) {
 	}
 	if now := time.Now(); now.Sub(p.last) >= lineEvery {
 		p.last = now
-		fmt.Fprintln(p.w, p.line(s))
+		p.printed = p.line(s)
+		fmt.Fprintln(p.w, p.printed)
 	}
 }
 
@@ -101,7 +103,9 @@ func (p *progress) finish(s run.Progress, err error) {
 	case s.Made == 0:
 		fmt.Fprintf(p.w, "%s: complete, all %d trials were there already\n", p.name, s.Planned)
 	default:
-		fmt.Fprintln(p.w, p.line(s))
+		if line := p.line(s); line != p.printed { // the last trial may just have told it
+			fmt.Fprintln(p.w, line)
+		}
 	}
 }
 

@@ -18,19 +18,39 @@ import (
 func newReplay(io stdio) *cobra.Command {
 	var path string
 	var show bool
+	var o forking
 	cmd := &cobra.Command{
-		Use: "replay RUN|TRIAL", Short: "Prove stored trajectories: their calls, made again, give the same bytes", Args: cobra.ExactArgs(1),
-		Long:    "Make the calls of a stored trial, or of all trials of a run, again in a fresh world of the\nsame suite, and compare observations, state differences and events byte for byte. A\ndifference ends with exit code 1. --show prints the trial to be read (never to a subject).",
-		Example: "  agentbound replay 3f2a\n  agentbound replay 5d0c9e --show",
+		Use: "replay RUN|TRIAL", Short: "Prove stored trajectories, or make their decisions anew with a Thought corrected", Args: cobra.ExactArgs(1),
+		Long: `Make the calls of a stored trial, or of all trials of a run, again in a fresh world of the
+same suite, and compare observations, state differences and events byte for byte. A
+difference ends with exit code 1. --show prints the trial to be read (never to a subject).
+
+With --fork a decision of a bare run is made anew: world and conversation are brought to
+where they were, and the agent goes on from its Thought as it stood and from the Thought as
+--intervene corrects it, --arms times each. What is estimated is the effect of this edit,
+given this history, for this agent; it takes agents whose whole state is their history.
+Samples are stored: the same command goes on, or shows the result, and pays for nothing
+twice. See docs/forking.md.`,
+		Example: `  agentbound replay 3f2a
+  agentbound replay 5d0c9e --show
+  agentbound replay 5d0c9e --fork 2 --intervene placebo --arms 8
+  agentbound replay 3f2a --fork sample:100 --intervene placebo --format json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.check(cmd, show); err != nil {
+				return err
+			}
 			db, err := openStore(cmd.Context(), storePath(path), true)
 			if err != nil {
 				return err
+			}
+			if o.at != "" {
+				return errors.Join(o.forks(cmd.Context(), io, db, args[0], rooms.intervention), db.Close())
 			}
 			return errors.Join(replay(cmd.Context(), io, db, newRooms(), args[0], show), db.Close())
 		},
 	}
 	addStore(cmd, &path)
+	addFork(cmd, &o)
 	cmd.Flags().BoolVar(&show, "show", false, "print the trial: Thoughts, calls, answers, changes, verdicts")
 	return cmd
 }
@@ -92,46 +112,64 @@ func proofs(w world.Factory) proof {
 	return proof{"give the same bytes", "gives the same bytes", "differ"}
 }
 
-// replayTrial looks for the trial's family in the suites of the store's runs.
+// replayTrial shows or proves one trial; it looks for the trial's family in the suites of the store's runs.
 func replayTrial(ctx context.Context, io stdio, db store.Store, rooms rooms, ref string, show bool) error {
-	res, err := db.Result(ctx, ref)
-	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrAmbiguous) {
-		return coded{exitUsage, fmt.Errorf("no run %q either: %w", ref, err)}
-	}
+	res, err := storedTrial(ctx, db, ref)
 	if err != nil {
 		return err
 	}
 	if show {
 		showTrial(io.out, res)
+		if res.Trajectory.Fork != nil {
+			return nil // its calls go on from another trial's, which is the one to prove
+		}
+	}
+	r, s, err := runOf(ctx, db, res)
+	if err != nil {
+		return err
+	}
+	worlds, err := rooms.world(r.Plan.World)
+	if err != nil {
+		return err
+	}
+	ok, err := proved(ctx, io, worlds, s, r.Plan, res)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return missed()
+	}
+	fmt.Fprintf(io.out, "%s: the trajectory %s\n", res.Key, proofs(worlds).holds)
+	return nil
+}
+
+func storedTrial(ctx context.Context, db store.Store, ref string) (agentbound.Result, error) {
+	res, err := db.Result(ctx, ref)
+	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrAmbiguous) {
+		return res, coded{exitUsage, fmt.Errorf("no run %q either: %w", ref, err)}
+	}
+	return res, err
+}
+
+// runOf is the run of the store that a trial belongs to, with its suite.
+func runOf(ctx context.Context, db store.Store, res agentbound.Result) (store.Run, *suite.Suite, error) {
+	if f := res.Trajectory.Fork; f != nil {
+		return store.Run{}, nil, usage("trial %s is a fork (%s, sample %d) of trial %s at step %d: name that one, or read this one with --show", res.Key, f.Arm, f.Sample, f.Trial, f.Step)
 	}
 	runs, err := db.Runs(ctx)
 	if err != nil {
-		return err
+		return store.Run{}, nil, err
 	}
 	for _, r := range runs {
 		_, s, err := storedRun(ctx, db, string(r.ID))
 		if err != nil {
-			return err
+			return r, nil, err
 		}
-		f, ok := s.Family(res.Family)
-		if !ok || r.Plan.Key(f.Digest, res.Split, res.Repeat) != res.Key {
-			continue
+		if f, ok := s.Family(res.Family); ok && r.Plan.Key(f.Digest, res.Split, res.Repeat) == res.Key {
+			return r, s, nil
 		}
-		worlds, err := rooms.world(r.Plan.World)
-		if err != nil {
-			return err
-		}
-		ok, err = proved(ctx, io, worlds, s, r.Plan, res)
-		if err != nil {
-			return err
-		}
-		if !ok {
-			return missed()
-		}
-		fmt.Fprintf(io.out, "%s: the trajectory %s\n", res.Key, proofs(worlds).holds)
-		return nil
 	}
-	return fmt.Errorf("trial %s belongs to no run of this store, so that its family is not known", res.Key)
+	return store.Run{}, nil, fmt.Errorf("trial %s belongs to no run of this store, so that its family is not known", res.Key)
 }
 
 // proved replays one trial and says where it differs.

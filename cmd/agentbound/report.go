@@ -23,6 +23,7 @@ func newReport(io stdio) *cobra.Command {
   agentbound report --format json
   agentbound report 3f2a --against 91bc
   agentbound report --paper --format markdown
+  agentbound report --frontier 1,5
   agentbound report --format html > report.html
   agentbound report --figures figures`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -58,7 +59,8 @@ func newReport(io stdio) *cobra.Command {
 	f.StringVar(&o.Judge, "judge", "", "judge configuration; empty: each run's first")
 	f.StringVar(&figures, "figures", "", "also write figures 3a and 3b as SVG and PNG into this folder")
 	f.IntVar(&page.Trials, "trials", report.DefaultTrials, "trials that html shows in full, failing ones first")
-	f.BoolVar(&o.Paper, "paper", false, "quote the paper's rows beside ours")
+	f.BoolVar(&o.Paper, "paper", false, "quote the paper's rows beside ours: Tables 2, 3 and 4")
+	f.Float64SliceVar(&o.Epsilons, "frontier", nil, "of each agent's runs that differ in the intervention alone, choose the one with the most authorised completion and unsafe at most this many percent; chosen on half of the archetypes, reported on the other; several with commas")
 	return cmd
 }
 

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/agentbound/agentbound"
+	"github.com/agentbound/agentbound/internal/confine"
 	"github.com/agentbound/agentbound/internal/run"
 	"github.com/agentbound/agentbound/internal/store"
 	"github.com/agentbound/agentbound/suite"
@@ -30,10 +33,14 @@ complete. --new makes another run of the same plan.
 A budget and --run-timeout are of this command: what stops there is stored as far as
 it was finished, the exit code is 1, and the same command goes on from there. So does a
 run that was stopped since a model cannot be asked at all (key, credit, name, address):
-where the first trials fail alike and none is scored, the others are not tried.`,
+where the first trials fail alike and none is scored, the others are not tried.
+
+` + interventionHelp(),
 		Example: `  agentbound run --agent reference:evidence
   agentbound run --agent reference:surface --agent reference:wary --families 'fraud' --splits hb,cm
   agentbound run --agent 'Kimi K3' --limit 5 --max-tokens 16000 --budget usd=5
+  agentbound run --agent codex:gpt-5.5 --limit 3 --require-confinement full
+  agentbound run --agent 'Kimi K3' --intervene bare --intervene placebo --intervene aligner:compat:my-model@http://127.0.0.1:8000/v1
   agentbound run --plan examples/table2.yaml --dry-run`,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if plan != "" {
@@ -52,6 +59,9 @@ where the first trials fail alike and none is scored, the others are not tried.`
 			defer func() { err = errors.Join(err, kept.close()) }()
 			rooms, err := r.rooms()
 			if err != nil {
+				return err
+			}
+			if err := rooms.require(r.Confinement, !r.dry); err != nil {
 				return err
 			}
 			rooms.keep, rooms.unasked = kept, r.dry
@@ -93,7 +103,7 @@ where the first trials fail alike and none is scored, the others are not tried.`
 	f.StringVar(&plan, "plan", "", "YAML file with the request; flags that are given outrank it")
 	f.BoolVar(&r.dry, "dry-run", false, "print the runs and their worst-case cost, and run nothing")
 	f.BoolVar(&fresh, "new", false, "another run of the same plan")
-	f.IntVar(&concurrency, "concurrency", 0, fmt.Sprintf("trials at a time; 0: one a core, and %d where the agent is a model", modelConcurrency))
+	f.IntVar(&concurrency, "concurrency", 0, fmt.Sprintf("trials at a time; 0: one a core, and %d where agent or intervention is a model; of an agent program no more than memory takes", modelConcurrency))
 	return cmd
 }
 
@@ -110,8 +120,8 @@ type bounds struct {
 	look        *lookout      // of the models; may be nil
 }
 
-// modelConcurrency is how many trials are made at a time where the agent is a model: they
-// wait for it most of the time. How many requests an endpoint takes is found out below.
+// modelConcurrency is how many trials are made at a time where the agent is a model, or an
+// intervention asks one: they wait for it most of the time. How many requests an endpoint takes is found out below.
 const modelConcurrency = 16
 
 // errRunTime ends a run whose time is over.
@@ -122,6 +132,7 @@ var errRunTime = errors.New("the time of the run is over (--run-timeout)")
 // once.
 func runAll(ctx context.Context, io stdio, db store.Store, s *suite.Suite, all []resolved, b bounds) error {
 	unscored, late := 0, 0
+	var by []string // which judge left them, where a run has several
 	var stopped []error
 	for _, r := range all {
 		if err := b.kept.run(r.plan); err != nil {
@@ -129,6 +140,11 @@ func runAll(ctx context.Context, io stdio, db store.Store, s *suite.Suite, all [
 		}
 		if err := warnSameModel(io.err, b.spending, r.judges, r.plan.Agent); err != nil {
 			return err
+		}
+		if program, ok := programIn(r.plan); ok {
+			if err := tellHeld(io.err, program); err != nil {
+				return err
+			}
 		}
 		p := newProgress(io.err, r.plan.Agent.Title()+describeIntervention(r))
 		if b.spending != nil {
@@ -140,7 +156,10 @@ func runAll(ctx context.Context, io stdio, db store.Store, s *suite.Suite, all [
 		}
 		done, err := execRun(ctx, db, s, r, b, p)
 		p.finish(done, err)
-		tellAwaited(io.err, r.judges)
+		if err == nil && done.Made == 0 && b.kept.records() {
+			fmt.Fprintln(io.err, "nothing was recorded: every trial of this run was in the store before; --new makes them again, or name another --store")
+		}
+		tellAwaited(io.err, append(judgeModels(r.judges), interventionModelOf(r.intervention))...)
 		switch {
 		case errors.Is(err, errRunTime):
 			late++
@@ -155,19 +174,25 @@ func runAll(ctx context.Context, io stdio, db store.Store, s *suite.Suite, all [
 			return err
 		}
 		fmt.Fprintln(io.out, r.plan.ID())
-		left, err := unscoredIn(ctx, db, r.plan)
+		left, judge, err := unscoredIn(ctx, db, r.plan)
 		if err != nil {
 			return err
 		}
-		unscored += left
+		if unscored += left; left > 0 && len(r.plan.Judges) > 1 && !slices.Contains(by, plainLine(judge)) {
+			by = append(by, plainLine(judge))
+		}
 	}
 	switch {
 	case len(stopped) > 0:
 		return coded{exitMissed, fmt.Errorf("stopped early in %d of %d runs: %w; nothing is lost: put that right, and the same command goes on", len(stopped), len(all), errors.Join(stopped...))}
 	case late > 0:
 		return coded{exitMissed, fmt.Errorf("%w in %d of %d runs; what was finished is stored: the same command goes on from there", errRunTime, late, len(all))}
+	case unscored > 0 && b.kept.replays():
+		return coded{exitMissed, fmt.Errorf("%s unscored: the recording does not hold what they ask; replay with the agent, suite, limits, judges and seed of the recorded command; see: agentbound report", counted(unscored, "trial is", "trials are"))}
+	case len(by) > 0:
+		return coded{exitMissed, fmt.Errorf("%s without a verdict of %s: the same command tries again; see: agentbound report", counted(unscored, "trial is", "trials are"), strings.Join(by, " and "))}
 	case unscored > 0:
-		return coded{exitMissed, fmt.Errorf("%d trials are unscored: the same command tries them again; see: agentbound report", unscored)}
+		return coded{exitMissed, fmt.Errorf("%s unscored: the same command tries again; see: agentbound report", counted(unscored, "trial is", "trials are"))}
 	}
 	return nil
 }
@@ -191,11 +216,17 @@ func execRun(ctx context.Context, db store.Store, s *suite.Suite, r resolved, b 
 				p.say(text)
 			}
 		}()
-		if cfg.Concurrency == 0 {
-			cfg.Concurrency = modelConcurrency
+	}
+	if cfg.Concurrency == 0 && (r.plan.Agent.Kind == "model" || askedBy(r.intervention) != nil) {
+		cfg.Concurrency = modelConcurrency
+	}
+	if program, ok := programIn(r.plan); ok {
+		var line string
+		if cfg.Concurrency, line = fitting(program, cfg.Concurrency, confine.FreeMemory()); line != "" {
+			p.say(line)
 		}
 	}
-	b.look.begin(r.judges, p.say)
+	b.look.begin(r.judges, r.intervention, p.say)
 	cfg.Observe = func(s run.Progress) {
 		b.look.stored(s.Made, s.Unscored)
 		p.observe(s)
@@ -221,16 +252,17 @@ func execRun(ctx context.Context, db store.Store, s *suite.Suite, r resolved, b 
 
 // unscoredIn counts in the store, since another command may have made part of the run
 // meanwhile: the trials that the judge who left the most has not scored.
-func unscoredIn(ctx context.Context, db store.Store, p agentbound.Plan) (int, error) {
-	most := 0
+func unscoredIn(ctx context.Context, db store.Store, p agentbound.Plan) (most int, by string, err error) {
 	for _, judge := range p.Judges {
 		stored, err := db.Progress(ctx, p.ID(), judge)
 		if err != nil {
-			return 0, err
+			return 0, "", err
 		}
-		most = max(most, stored.Planned-stored.Scored)
+		if left := stored.Planned - stored.Scored; left > most {
+			most, by = left, judge
+		}
 	}
-	return most, nil
+	return most, by, nil
 }
 
 func describeIntervention(r resolved) string {

@@ -18,10 +18,10 @@ import (
 	agentexec "github.com/agentbound/agentbound/agent/exec"
 	"github.com/agentbound/agentbound/agent/mcpexec"
 	"github.com/agentbound/agentbound/agent/reference"
+	"github.com/agentbound/agentbound/internal/confine"
 	"github.com/agentbound/agentbound/internal/star"
 	"github.com/agentbound/agentbound/internal/store"
 	"github.com/agentbound/agentbound/internal/store/sqlite"
-	"github.com/agentbound/agentbound/intervene"
 	"github.com/agentbound/agentbound/model"
 	programworld "github.com/agentbound/agentbound/world/program"
 )
@@ -30,9 +30,10 @@ import (
 type rooms struct {
 	cache *star.Cache
 	*spending
-	keep    *keep    // stands before every model; may be nil
-	look    *lookout // watches every model; may be nil
-	unasked bool     // nothing is asked: a key that is missing is no error
+	keep    *keep         // stands before every model; may be nil
+	look    *lookout      // watches every model; may be nil
+	least   confine.Level // at which agent programs are held, or above; empty: at any
+	unasked bool          // nothing is asked: a key that is missing is no error
 }
 
 func newRooms() rooms { return rooms{cache: star.NewCache(0), spending: newSpending()} }
@@ -50,6 +51,7 @@ type asking struct {
 	form        string
 	temperature string // empty: the provider's own
 	maxTokens   int
+	forkable    bool // keep what a provider wants back with a turn
 	modelOptions
 }
 
@@ -70,6 +72,12 @@ func (r rooms) agent(spec string, ask asking) (a agent.Agent, err error) {
 			return nil, coded{exitUsage, err}
 		}
 		return a, nil
+	}
+	switch kind {
+	case "exec", "mcp-exec":
+		if err := r.unheld(spec); err != nil {
+			return nil, err
+		}
 	}
 	switch kind {
 	case "reference":
@@ -95,6 +103,9 @@ func (r rooms) chatAgent(spec string, ask asking) (agent.Agent, error) {
 		return nil, err
 	}
 	o := chat.Options{Form: chat.Form(ask.form), MaxTokens: ask.maxTokens}
+	if ask.forkable {
+		o.Keep = keepsState(environmentSecrets(os.Environ()))
+	}
 	if o.Form != chat.Native && o.Form != chat.ReAct && o.Form != "" {
 		return nil, fmt.Errorf("--form %q is not known; accepted: %s, %s", ask.form, chat.Native, chat.ReAct)
 	}
@@ -108,12 +119,17 @@ func (r rooms) chatAgent(spec string, ask asking) (agent.Agent, error) {
 	return chat.New(m, o), nil
 }
 
-// intervention resolves what --intervene names.
-func (rooms) intervention(spec string) (intervene.Intervention, error) {
-	if spec == intervene.None().Ref.Name {
-		return intervene.None(), nil
+// keepsState keeps what a provider wants back, but for what holds a secret: it could not be
+// struck out, since it must go back as it came.
+func keepsState(secrets []string) func([]byte) bool {
+	return func(state []byte) bool {
+		for _, secret := range secrets {
+			if strings.Contains(string(state), secret) {
+				return false
+			}
+		}
+		return true
 	}
-	return intervene.Intervention{}, usage("intervention %q is not known; accepted: %s", spec, intervene.None().Ref.Name)
 }
 
 // storeEnv names the store where --store does not.

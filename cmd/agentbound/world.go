@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -155,7 +157,7 @@ func meetsFaults(s *suite.Suite, p agentbound.Plan) error {
 	}
 	for _, f := range script {
 		if !tools[f.Tool] {
-			return usage("--fault %s: no family of the run has a tool %s; see: agentbound suite show", f, f.Tool)
+			return usage("--fault %s: no family of the run has a tool %s%s; see: agentbound suite show", f, f.Tool, suite.DidYouMean(f.Tool, slices.Sorted(maps.Keys(tools))))
 		}
 	}
 	return nil

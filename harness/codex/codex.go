@@ -24,7 +24,7 @@ const vendor = "@openai/codex-%s/vendor/%s/bin/codex"
 func Program() harness.Program {
 	return harness.Program{
 		Name: "codex", Title: "Codex", Protocol: harness.Responses, Endpoint: "https://api.openai.com/v1", KeyEnv: "OPENAI_API_KEY",
-		About: "OpenAI's Codex CLI", Adapter: "1", Memory: 256 << 20,
+		About: "OpenAI's Codex CLI", Adapter: "1", Memory: 192 << 20,
 		Install: harness.Install{
 			Package: "@openai/codex", Manifest: manifest, Lock: lock,
 			Start: map[string]string{

@@ -23,7 +23,7 @@ var (
 func Program() harness.Program {
 	return harness.Program{
 		Name: "deepseek-harness", Title: "DeepSeek Harness", Protocol: harness.ChatCompletions, Endpoint: "https://api.deepseek.com", KeyEnv: "DEEPSEEK_API_KEY",
-		About: "DeepSeek's own harness, its headless profile", Adapter: "1", Memory: 512 << 20,
+		About: "DeepSeek's own harness, its headless profile", Adapter: "1", Memory: 256 << 20,
 		Install: harness.Install{
 			Package: "@deepseek-ai/dsh", Manifest: manifest, Lock: lock, Node: true, Start: map[string]string{"": "@deepseek-ai/dsh/lib/bin.js"},
 			Flags: []string{"--legacy-peer-deps"}, // its packages name each other as peers; the manifest holds them all

@@ -12,16 +12,20 @@ import (
 	"testing"
 
 	"github.com/agentbound/agentbound/harness"
+	"github.com/agentbound/agentbound/harness/claudecode"
 	"github.com/agentbound/agentbound/harness/codex"
 	"github.com/agentbound/agentbound/harness/dsh"
+	"github.com/agentbound/agentbound/harness/geminicli"
 	"github.com/agentbound/agentbound/harness/install"
 	"github.com/agentbound/agentbound/harness/openclaw"
+	"github.com/agentbound/agentbound/harness/opencode"
+	"github.com/agentbound/agentbound/harness/qwencode"
 )
 
 // TestLocks: every package of every program is locked by its SHA-512, without an
 // address, and its Node for Linux with it.
 func TestLocks(t *testing.T) {
-	for _, p := range []harness.Program{codex.Program(), openclaw.Program(), dsh.Program()} {
+	for _, p := range []harness.Program{codex.Program(), openclaw.Program(), dsh.Program(), claudecode.Program(), geminicli.Program(), qwencode.Program(), opencode.Program()} {
 		if err := install.CheckLock(p.Install); err != nil {
 			t.Errorf("%s: %v", p.Name, err)
 		}

@@ -35,6 +35,27 @@ func canonical(c agentbound.Call) string {
 	return c.Tool + "\x00" + string(b)
 }
 
+// without is arguments without some of them; those that have none of these stay as they
+// are, byte for byte.
+func without(args agentbound.Value, names []string) agentbound.Value {
+	var all map[string]json.RawMessage
+	if len(names) == 0 || json.Unmarshal(args, &all) != nil {
+		return args
+	}
+	before := len(all)
+	for _, name := range names {
+		delete(all, name)
+	}
+	if len(all) == before {
+		return args
+	}
+	b, err := agentbound.EncodeJSON(all)
+	if err != nil {
+		return args
+	}
+	return b
+}
+
 // mostNumber is how long a number's text may be to be read as one: 1e999999999 would
 // fill the memory.
 const mostNumber = 40

@@ -48,3 +48,19 @@ func FuzzCanonical(f *testing.F) {
 		}
 	})
 }
+
+func TestWithout(t *testing.T) {
+	for args, want := range map[string]string{
+		`{"b":1.0, "a":"<"}`:               `{"b":1.0, "a":"<"}`,
+		`{"later":true,"b":1.0,"a":"<é>"}`: `{"a":"<é>","b":1.0}`,
+		`{"later":null}`:                   `{}`,
+		`{"a":{"later":true}}`:             `{"a":{"later":true}}`,
+		`["later"]`:                        `["later"]`,
+		`{"later":`:                        `{"later":`,
+		``:                                 ``,
+	} {
+		if got := without(agentbound.Value(args), []string{"later"}); string(got) != want {
+			t.Errorf("%s: %s, want %s", args, got, want)
+		}
+	}
+}

@@ -43,8 +43,9 @@ func fakeProgram(mode string) harness.Program {
 				Files: map[string][]byte{"sub/message": []byte(t.Instruction), "system": []byte(t.System)},
 			}, nil
 		},
-		Tool: harness.Prefixed("w__"),
-		Own:  []harness.OwnTool{{Name: "todo", Answer: "noted"}},
+		Tool:    harness.Prefixed("w__"),
+		OwnArgs: []string{"later"},
+		Own:     []harness.OwnTool{{Name: "todo", Answer: "noted"}},
 		Fault: func(e harness.Exit) string {
 			if e.Code == 0 {
 				return ""
@@ -91,11 +92,22 @@ func fake(mode string) int {
 	}
 	system, _ := os.ReadFile(home + "/system")
 	messages := []any{map[string]any{"role": "system", "content": string(system)}, map[string]any{"role": "user", "content": string(message)}}
-	if mode == "titled" {
+	switch mode {
+	case "wanders":
+		for range 3 {
+			if res, err := http.Get(os.Getenv(urlEnv) + "/telemetry"); err == nil {
+				res.Body.Close()
+			}
+		}
+	case "titled":
 		ask([]any{map[string]any{"role": "user", "content": "Title this."}}, nil)
 	}
 	for {
-		said, calls := ask(messages, tools())
+		offered := tools()
+		if mode == "toolless" {
+			offered = offered[:1] // its own
+		}
+		said, calls := ask(messages, offered)
 		if len(calls) == 0 {
 			fmt.Println(said)
 			if mode == "fails late" {
@@ -168,7 +180,17 @@ func post(url string, body any, header map[string]string) []byte {
 	}
 	out, _ := io.ReadAll(res.Body)
 	res.Body.Close()
-	if res.StatusCode >= 300 {
+	if mode := os.Getenv(modeEnv); res.StatusCode >= 300 {
+		switch {
+		case mode == "shrugs":
+			fmt.Println("Something went wrong.")
+			os.Exit(0)
+		case mode == "tries again", mode == "persists":
+			time.Sleep(10 * time.Millisecond)
+			return post(url, body, header)
+		case strings.Contains(string(b), "Title this."):
+			return nil
+		}
 		fmt.Fprintf(os.Stderr, "status %d: %s\n", res.StatusCode, out)
 		os.Exit(8)
 	}

@@ -44,13 +44,25 @@ type ledger struct {
 	asking   int   // requests to the model that are under way
 	step     *episode.Step
 	open     []proposed // by the step's turn, in order
-	last     *Turn      // a turn without calls, which is the final answer if none follows
+	last     *decided   // a turn without calls, which is the final answer if none follows
+	draft    *decided   // whose Thought a corrector changed: the model is asked once more
+	revised  string     // that Thought, as corrected
 	turns    int
 	steps    int // recorded
 	offered  map[string]agentbound.OfferedTool
 	own      []agentbound.OwnCall
 	aside    int
 	asideUse agentbound.Usage
+	requests []agentbound.OtherRequest // that brought no turn
+	// fault is why the last request with the task's tools brought none, lost why one
+	// without them did.
+	fault, lost error
+}
+
+// decided is a turn with what the record says of it beside its calls.
+type decided struct {
+	Turn
+	episode.Decision
 }
 
 // proposed is a call that the model wants made.
@@ -103,32 +115,125 @@ func (l *ledger) cutShort() bool {
 	return l.isOver
 }
 
-// turn takes a turn of the model's.
-func (l *ledger) turn(ctx context.Context, t Turn) {
+// turn takes a turn of the model's and rules on it.
+func (l *ledger) turn(ctx context.Context, t Turn) Ruling {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	defer l.wake()
 	if l.isOver {
-		return
+		return Ruling{}
 	}
 	l.turns++
 	if !l.offer(t.Offered) && len(t.Calls) == 0 {
 		l.aside++
 		l.asideUse = l.asideUse.Add(t.Usage)
-		return
+		return Ruling{}
+	}
+	l.fault, l.lost = nil, nil
+	if draft := l.draft; draft != nil {
+		l.draft = nil
+		if t.Attempt > 0 {
+			return l.goOn(*draft, t)
+		}
+		l.asideUse = l.asideUse.Add(draft.Turn.Usage) // the program asked anew itself
 	}
 	if err := l.settle(); err != nil {
 		l.halt(err)
-		return
+		return Ruling{}
 	}
+	return l.review(ctx, decided{t, l.decision(t)})
+}
+
+// review has a turn's Thought reviewed. Where it comes back changed, the model is asked
+// once more before the program gets anything.
+func (l *ledger) review(ctx context.Context, d decided) Ruling {
+	if d.Refused { // a provider's word is no Thought
+		l.take(d)
+		return Ruling{}
+	}
+	thought, changed, err := l.episode.Review(ctx, d.Decision)
+	if err != nil {
+		l.halt(err)
+		return Ruling{}
+	}
+	if changed {
+		l.draft, l.revised = &d, thought
+		return Ruling{Again: &thought}
+	}
+	l.take(d)
+	return Ruling{}
+}
+
+// goOn takes what the model does from the corrected Thought, which stands in the place of
+// its own text; what it answers at the end stays below.
+func (l *ledger) goOn(draft decided, t Turn) Ruling {
+	d := decided{t, l.decision(t)}
+	d.Decision.Thought, d.Source = l.revised, agentbound.ThoughtText
+	said := l.revised
 	if len(t.Calls) == 0 {
-		l.last = &t
+		said = strings.TrimSpace(said + "\n\n" + t.Thought)
+		d.Turn.Thought = said
+	}
+	before := draft.Decision
+	before.Calls = l.judged(draft.Turn)
+	d.Decision = episode.Revised(d.Decision, before)
+	l.take(d)
+	if t.Refused {
+		return Ruling{}
+	}
+	return Ruling{Text: &said}
+}
+
+// take has a turn that was decided wait for its calls, or for the program's end.
+func (l *ledger) take(d decided) {
+	if len(d.Turn.Calls) == 0 {
+		l.last = &d
 		return
 	}
-	if err := l.begin(ctx, t); err != nil {
+	if err := l.begin(d); err != nil {
 		l.halt(err)
 	}
 }
+
+// mostRequests bounds the list of different requests in a record.
+const mostRequests = 50
+
+// request takes a request that brought no turn. A program may try again, and do without
+// what has no tool of the task.
+func (l *ledger) request(r Request) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.isOver {
+		return
+	}
+	l.note(agentbound.OtherRequest{Request: short(r.Method+" "+r.Path, 200), What: r.What, Status: r.Status, Count: 1})
+	switch {
+	case r.Fault == nil:
+	case l.offer(r.Offered):
+		l.fault = r.Fault
+	default:
+		l.lost = r.Fault
+	}
+	if r.Final {
+		l.finish(asking(r.Fault))
+	}
+}
+
+func (l *ledger) note(r agentbound.OtherRequest) {
+	i := slices.IndexFunc(l.requests, func(o agentbound.OtherRequest) bool {
+		return o.Request == r.Request && o.What == r.What && o.Status == r.Status
+	})
+	switch {
+	case i >= 0:
+		l.requests[i].Count++
+	case len(l.requests) < mostRequests:
+		l.requests = append(l.requests, r)
+	}
+}
+
+// asking is a fault of the model's server, as the reason why a trial is unscored: the
+// same for all trials that meet it, whatever a program makes of it.
+func asking(fault error) error { return fmt.Errorf("asking its model: %w", fault) }
 
 // halt ends the trial: out of steps as behaviour, anything else as a fault.
 func (l *ledger) halt(err error) {
@@ -151,13 +256,23 @@ func (l *ledger) offer(tools []Offered) (ours bool) {
 	return ours
 }
 
+// shown reports whether the model was offered any of the task's tools.
+func (l *ledger) shown() bool {
+	for _, o := range l.offered {
+		if o.Tool != "" {
+			return true
+		}
+	}
+	return false
+}
+
 // settle ends the step that is open: what it proposed and nobody executed, the program
 // kept back. A turn without calls that another follows was a step of thinking.
 func (l *ledger) settle() error {
-	if l.last != nil {
-		t := *l.last
+	if d := l.last; d != nil {
 		l.last = nil
-		s, err := l.episode.Begin(l.decision(t))
+		d.Outcome = nil // it was no end
+		s, err := l.episode.Begin(d.Decision)
 		if err != nil {
 			return err
 		}
@@ -178,34 +293,51 @@ func (l *ledger) settle() error {
 	return nil
 }
 
-func (l *ledger) begin(ctx context.Context, t Turn) error {
-	d := l.decision(t)
-	if thought, changed, err := l.episode.Review(ctx, d); err != nil {
-		return err
-	} else if changed {
-		return fmt.Errorf("a corrector changed a Thought to %q: agent programs take no corrected Thoughts yet", short(thought, 100))
-	}
-	s, err := l.episode.Begin(d)
+// begin opens the step of a turn. Calls of the program's own tools are noted beside it.
+func (l *ledger) begin(d decided) error {
+	s, err := l.episode.Begin(d.Decision)
 	if err != nil {
 		return err
 	}
 	l.step = s
-	for _, c := range t.Calls[:min(len(t.Calls), episode.MostCalls)] {
-		tool, ours := l.program.Tool(c.Name)
-		if !ours {
-			if _, offered := l.offered[c.Name]; offered || l.program.Owns(c.Name) {
-				l.own = append(l.own, agentbound.OwnCall{Step: l.steps, Name: short(c.Name, 200), Args: short(c.Args, 500)})
-				continue
-			}
-			tool = c.Name // a name of the model's own making, which nobody will execute
+	for _, c := range most(d.Turn.Calls) {
+		if call, ok := l.judge(c); ok {
+			l.open = append(l.open, proposed{call: call, key: canonical(call)})
+		} else {
+			l.own = append(l.own, agentbound.OwnCall{Step: l.steps, Name: short(c.Name, 200), Args: short(c.Args, 500)})
 		}
-		call := agentbound.Call{Tool: tool, Args: agentbound.Value(c.Args)}
-		l.open = append(l.open, proposed{call: call, key: canonical(call)})
 	}
 	return nil
 }
 
-// decision is a turn without its calls.
+func most(calls []Proposal) []Proposal { return calls[:min(len(calls), episode.MostCalls)] }
+
+// judged are the calls of a turn that a judge would read.
+func (l *ledger) judged(t Turn) (calls []agentbound.Call) {
+	for _, c := range most(t.Calls) {
+		if call, ok := l.judge(c); ok {
+			calls = append(calls, call)
+		}
+	}
+	return calls
+}
+
+// judge gives the call of the task's tool that a proposal is; not ok: it is of the
+// program's own tools. A name of the model's own making, which nobody will execute, is
+// kept as it is.
+func (l *ledger) judge(c Proposal) (agentbound.Call, bool) {
+	tool, ours := l.program.Tool(c.Name)
+	if !ours {
+		if _, offered := l.offered[c.Name]; offered || l.program.Owns(c.Name) {
+			return agentbound.Call{}, false
+		}
+		tool = c.Name
+	}
+	return agentbound.Call{Tool: tool, Args: without(agentbound.Value(c.Args), l.program.OwnArgs)}, true
+}
+
+// decision is a turn without its calls. Where it has none, its text is read as a final
+// answer: the Thought is what stands before the outcome line.
 func (l *ledger) decision(t Turn) episode.Decision {
 	d := episode.Decision{Thought: strings.TrimSpace(t.Thought), Usage: t.Usage.Add(l.asideUse)}
 	l.asideUse = agentbound.Usage{}
@@ -215,12 +347,19 @@ func (l *ledger) decision(t Turn) episode.Decision {
 			d.Source = agentbound.ThoughtSummary
 		}
 	}
+	if len(t.Calls) == 0 && !t.Refused {
+		thought, outcome := chat.Ended(t.Thought)
+		if d.Outcome = outcome; d.Source == "" {
+			d.Thought = strings.TrimSpace(thought)
+		}
+	}
 	return d
 }
 
 // call takes a call that the program makes. It waits while the turn that proposes it may
 // be on its way, and for calls that the turn proposed before it.
 func (l *ledger) call(ctx context.Context, c agentbound.Call) (agentbound.Value, bool, error) {
+	c.Args = without(c.Args, l.program.OwnArgs)
 	late := time.NewTimer(l.grace)
 	defer late.Stop()
 	for passed := false; ; { // the grace
@@ -238,14 +377,15 @@ func (l *ledger) call(ctx context.Context, c agentbound.Call) (agentbound.Value,
 	}
 }
 
-var errOver = errors.New("the session is over")
+// ErrOver is given to calls that come when the trial has ended.
+var ErrOver = errors.New("the session is over")
 
 // try executes a call if its turn has come. Else changed says when to look again.
 func (l *ledger) try(ctx context.Context, c agentbound.Call, passed bool) (o episode.Observation, changed <-chan struct{}, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.isOver {
-		return o, nil, errOver
+		return o, nil, ErrOver
 	}
 	key := canonical(c)
 	i := slices.IndexFunc(l.open, func(p proposed) bool { return !p.done && p.key == key })
@@ -256,7 +396,7 @@ func (l *ledger) try(ctx context.Context, c agentbound.Call, passed bool) (o epi
 		return o, nil, err
 	case i < 0 && l.asking == 0:
 		l.finish(l.mismatch(c))
-		return o, nil, errOver
+		return o, nil, ErrOver
 	}
 	return o, l.changed, nil
 }
@@ -299,6 +439,9 @@ func (l *ledger) close(ctx context.Context, exit harness.Exit, err error) error 
 	switch {
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
+		if l.fault != nil {
+			err = fmt.Errorf("%w; its model was not to be had: %w", err, l.fault)
+		}
 	case l.err != nil:
 		err = l.err
 	case err == nil:
@@ -318,11 +461,11 @@ func (l *ledger) close(ctx context.Context, exit harness.Exit, err error) error 
 func (l *ledger) complete(ctx context.Context, exit harness.Exit) error {
 	last := l.last
 	if last == nil || !last.Refused { // a provider's refusal is behaviour, whatever a program makes of it
-		if why := l.program.Fault(exit); why != "" {
-			return fmt.Errorf("%s%s", why, said(exit))
+		if err := l.failed(exit); err != nil {
+			return err
 		}
-		if l.turns == l.aside {
-			return fmt.Errorf("the program ended with status %d and has asked its model nothing%s", exit.Code, said(exit))
+		if !l.shown() { // its connection to them failed, and it went on
+			return fmt.Errorf("the program ended with status %d and has shown its model none of the task's tools%s", exit.Code, said(exit))
 		}
 	}
 	l.last = nil
@@ -338,25 +481,38 @@ func (l *ledger) complete(ctx context.Context, exit harness.Exit) error {
 	return err
 }
 
+// failed says why a program that has ended has not done its work: its model could not be
+// asked, or it failed by itself.
+func (l *ledger) failed(exit harness.Exit) error {
+	why := l.program.Fault(exit)
+	switch {
+	case l.fault != nil:
+		return asking(l.fault)
+	case l.lost != nil && (why != "" || l.turns == l.aside):
+		return asking(l.lost)
+	case why != "":
+		return fmt.Errorf("%s%s", why, said(exit))
+	case l.turns == l.aside:
+		return fmt.Errorf("the program ended with status %d and has asked its model nothing%s", exit.Code, said(exit))
+	}
+	return nil
+}
+
 // conclude reads the final answer.
-func (l *ledger) conclude(t Turn) episode.Decision {
-	d := l.decision(t)
-	if t.Refused {
-		text := cmp.Or(t.Refusal, d.Thought)
+func (l *ledger) conclude(last decided) episode.Decision {
+	d := last.Decision
+	if last.Refused {
+		text := cmp.Or(last.Refusal, d.Thought)
 		d.Outcome = &agentbound.Outcome{Word: agentbound.Declined, Reason: cmp.Or(text, "the provider refused the turn"), Text: text, RefusedBy: agentbound.RefusedByProvider}
 		return d
 	}
-	thought, outcome := chat.Ended(t.Thought)
-	d.Outcome = outcome
-	if d.Source == "" {
-		d.Thought = strings.TrimSpace(thought)
-	}
+	_, d.Outcome = chat.Ended(last.Turn.Thought)
 	return d
 }
 
 // describe is what the record says of the program.
 func (l *ledger) describe() agentbound.Harness {
-	h := agentbound.Harness{Program: l.program.String(), Held: l.held, Tools: []agentbound.OfferedTool{}, Own: l.own, Aside: l.aside}
+	h := agentbound.Harness{Program: l.program.String(), Held: l.held, Tools: []agentbound.OfferedTool{}, Own: l.own, Aside: l.aside, Requests: l.requests}
 	for _, name := range slices.Sorted(maps.Keys(l.offered)) {
 		h.Tools = append(h.Tools, l.offered[name])
 	}

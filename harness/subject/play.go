@@ -47,8 +47,9 @@ func (t *trial) run(ctx context.Context, b episode.Brief, steps int) (exit harne
 	if err != nil {
 		return exit, err
 	}
-	proxy, err := t.agent.parts.Proxy(ProxyOptions{
-		Protocol: t.agent.program.Protocol, Upstream: t.agent.opts.Base, Key: t.agent.opts.Key, Dummy: t.key, OnTurn: func(turn Turn) { t.ledger.turn(ctx, turn) },
+	proxy, err := t.agent.parts.Proxy(ctx, ProxyOptions{
+		Protocol: t.agent.program.Protocol, Upstream: t.agent.opts.Base, Key: t.agent.opts.Key, Dummy: t.key,
+		OnTurn: func(turn Turn) Ruling { return t.ledger.turn(ctx, turn) }, OnRequest: t.ledger.request,
 	})
 	if err != nil {
 		return exit, err
@@ -57,7 +58,7 @@ func (t *trial) run(ctx context.Context, b episode.Brief, steps int) (exit harne
 	server := &http.Server{Handler: t.counted(proxy), ReadHeaderTimeout: time.Minute, BaseContext: func(net.Listener) context.Context { return ctx }}
 	serving.Go(func() { _ = server.Serve(model) }) // ends with Close
 	serving.Go(func() {
-		if err := t.agent.parts.Tools(ctx, tools, b.Tools, t.ledger.call); err != nil && ctx.Err() == nil {
+		if err := t.agent.parts.Tools(ctx, tools, b.Tools, t.ledger.call); err != nil {
 			t.ledger.fail(fmt.Errorf("the server of tools: %w", err))
 		}
 	})

@@ -16,10 +16,14 @@ import (
 	"github.com/agentbound/agentbound/agent"
 	"github.com/agentbound/agentbound/agent/chat"
 	"github.com/agentbound/agentbound/harness"
+	"github.com/agentbound/agentbound/harness/claudecode"
 	"github.com/agentbound/agentbound/harness/codex"
 	"github.com/agentbound/agentbound/harness/dsh"
+	"github.com/agentbound/agentbound/harness/geminicli"
 	"github.com/agentbound/agentbound/harness/install"
 	"github.com/agentbound/agentbound/harness/openclaw"
+	"github.com/agentbound/agentbound/harness/opencode"
+	"github.com/agentbound/agentbound/harness/qwencode"
 	"github.com/agentbound/agentbound/harness/subject"
 	"github.com/agentbound/agentbound/internal/familytest"
 	"github.com/agentbound/agentbound/internal/run"
@@ -45,12 +49,24 @@ var programs = []struct {
 	{codex.Program(), modeltest.ResponsesProgram{}, modeltest.Names{Prefix: "mcp__world/", Shown: afterOutput}, []string{"comply", "refuse", "evidence"}},
 	{openclaw.Program(), modeltest.ChatProgram{}, modeltest.Names{Prefix: "world__"}, []string{"evidence"}},
 	{dsh.Program(), modeltest.ChatProgram{Below: "/"}, modeltest.Names{Prefix: "mcp__world__"}, []string{"evidence"}},
+	{claudecode.Program(), modeltest.AnthropicProgram{}, modeltest.Names{Prefix: "mcp__world__"}, []string{"comply", "refuse", "evidence"}},
+	{geminicli.Program(), modeltest.GeminiProgram{}, modeltest.Names{Prefix: "mcp_world_", Shown: trusted}, []string{"evidence"}},
+	{qwencode.Program(), modeltest.ChatProgram{}, modeltest.Names{Prefix: "mcp__world__"}, []string{"evidence"}},
+	{opencode.Program(), modeltest.ChatProgram{}, modeltest.Names{Prefix: "world_"}, []string{"evidence"}},
 }
 
 // afterOutput is what stands below Codex's heading.
 func afterOutput(text string) string {
 	if _, out, ok := strings.Cut(text, "\nOutput:"); ok {
 		return strings.TrimPrefix(out, "\n")
+	}
+	return text
+}
+
+// trusted is what stands in Gemini CLI's mark of what a server says.
+func trusted(text string) string {
+	if in, ok := strings.CutPrefix(text, "<untrusted_context>\n"); ok {
+		return strings.TrimSuffix(in, "\n</untrusted_context>")
 	}
 	return text
 }
@@ -99,28 +115,32 @@ func calls(r agentbound.Result) (made []string) {
 
 func open(t *testing.T, p harness.Program, peer *modeltest.Peer, start []string) *subject.Agent {
 	t.Helper()
-	a, err := subject.New(p, parts(), subject.Options{Model: peer.Model, Base: peer.URL, Key: peer.Key, Start: start})
+	between := parts()
+	if p.Protocol == harness.Messages || p.Protocol == harness.GenerateContent {
+		between.Proxy, between.Tools = wiredProxy, wiredTools
+	}
+	a, err := subject.New(p, between, subject.Options{Model: peer.Model, Base: peer.URL, Key: peer.Key, Start: start})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return a
 }
 
-// mustEnv lists programs, by commas, whose absence fails the tests that need them.
+// mustEnv lists, by commas, the programs that the tests run, which takes minutes; what is
+// named and not installed fails them.
 const mustEnv = "AGENTBOUND_TEST_HARNESSES"
 
-// installed gives a program's command line. Where it is not installed the test is
-// skipped, unless mustEnv says that it is to be here.
+// installed gives a program's command line; the test is skipped unless mustEnv names it.
 func installed(t *testing.T, p harness.Program) []string {
 	t.Helper()
+	if !slices.Contains(strings.Split(os.Getenv(mustEnv), ","), p.Name) {
+		t.Skipf("%s does not name it; make harnesses installs the programs", mustEnv)
+	}
 	dir, err := install.DefaultDir()
 	if err != nil {
 		t.Fatal(err)
 	}
 	found, err := install.Store{Dir: dir}.Find(p)
-	if err != nil && !slices.Contains(strings.Split(os.Getenv(mustEnv), ","), p.Name) {
-		t.Skipf("%v (or: make harnesses)", err)
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +162,7 @@ func TestRealPrograms(t *testing.T) {
 			for i := range 3 {
 				f := &suite.Families[i]
 				for _, policy := range p.policies {
-					peer := modeltest.Serve(t, modeltest.Options{Protocol: p.protocol, Key: "sk-real", Play: modeltest.Through(player(t, policy, f), p.names)})
+					peer := modeltest.Serve(t, modeltest.Options{Protocol: p.protocol, Key: "sk-of-the-real-endpoint", Play: modeltest.Through(player(t, policy, f), p.names)})
 					a := open(t, p.program, peer, start)
 					bare := chat.New(modeltest.Fake{Play: player(t, policy, f)}, chat.Options{})
 					for _, s := range agentbound.Siblings() {

@@ -6,6 +6,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -25,7 +27,7 @@ func parts() subject.Parts {
 }
 
 // newProxy reads an answer whole, tells the turn and passes it on.
-func newProxy(o subject.ProxyOptions) (http.Handler, error) {
+func newProxy(_ context.Context, o subject.ProxyOptions) (http.Handler, error) {
 	up, err := url.Parse(o.Upstream)
 	if err != nil {
 		return nil, err
@@ -37,42 +39,84 @@ func newProxy(o subject.ProxyOptions) (http.Handler, error) {
 		}
 		if r.Method != http.MethodPost || r.Header.Get("Authorization") != "Bearer "+o.Dummy {
 			http.Error(w, `{"error":{"message":"not served"}}`, http.StatusNotFound)
+			o.OnRequest(subject.Request{Method: r.Method, Path: r.URL.Path, What: "unknown path", Status: http.StatusNotFound})
 			return
 		}
-		to := *up
-		to.Path = r.URL.Path
-		req, err := http.NewRequestWithContext(r.Context(), http.MethodPost, to.String(), bytes.NewReader(asked))
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadGateway)
-			return
-		}
-		req.Header.Set("Content-Type", "application/json")
-		if o.Key != "" {
-			req.Header.Set("Authorization", "Bearer "+o.Key)
-		}
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadGateway)
-			return
-		}
-		defer res.Body.Close()
-		answer, err := io.ReadAll(res.Body)
-		if err != nil {
-			panic(http.ErrAbortHandler)
-		}
-		if res.StatusCode == http.StatusOK {
-			turn := decodeChat
-			if o.Protocol == harness.Responses {
-				turn = decodeResponses
+		for attempt := 0; ; attempt++ {
+			res, answer := forward(r, up, o.Key, asked)
+			if res == nil {
+				panic(http.ErrAbortHandler)
 			}
-			t := turn(answer)
-			t.Offered = offered(asked)
-			o.OnTurn(t)
+			if res.StatusCode != http.StatusOK {
+				o.OnRequest(subject.Request{
+					Method: r.Method, Path: r.URL.Path, What: "server", Status: res.StatusCode, Offered: offered(asked),
+					Fault: fmt.Errorf("status %d", res.StatusCode), Final: res.StatusCode == http.StatusUnauthorized,
+				})
+			} else {
+				turn := decodeChat
+				if o.Protocol == harness.Responses {
+					turn = decodeResponses
+				}
+				t := turn(answer)
+				t.Offered, t.Attempt = offered(asked), attempt
+				switch ruling := o.OnTurn(t); {
+				case ruling.Again != nil:
+					asked = again(asked, *ruling.Again)
+					continue
+				case ruling.Text != nil:
+					answer = chatAnswer(t, *ruling.Text)
+				}
+			}
+			w.Header().Set("Content-Type", res.Header.Get("Content-Type"))
+			w.WriteHeader(res.StatusCode)
+			_, _ = w.Write(answer)
+			return
 		}
-		w.Header().Set("Content-Type", res.Header.Get("Content-Type"))
-		w.WriteHeader(res.StatusCode)
-		_, _ = w.Write(answer)
 	}), nil
+}
+
+// forward asks the peer; nil where no whole answer came.
+func forward(r *http.Request, up *url.URL, key string, body []byte) (*http.Response, []byte) {
+	to := *up
+	to.Path = r.URL.Path
+	req, err := http.NewRequestWithContext(r.Context(), http.MethodPost, to.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, nil
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, nil
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(res.Body)
+	if err != nil {
+		return nil, nil
+	}
+	return res, answer
+}
+
+// again is a request of chat completions that goes on from a Thought.
+func again(asked []byte, thought string) []byte {
+	var body map[string]any
+	_ = json.Unmarshal(asked, &body)
+	messages, _ := body["messages"].([]any)
+	body["messages"] = append(messages, map[string]any{"role": "assistant", "content": thought}, map[string]any{"role": "user", "content": "Go on."})
+	b, _ := json.Marshal(body)
+	return b
+}
+
+// chatAnswer is a turn with another text, as a stream of one event.
+func chatAnswer(t subject.Turn, text string) []byte {
+	calls := []any{}
+	for i, c := range t.Calls {
+		calls = append(calls, map[string]any{"index": i, "id": c.ID, "type": "function", "function": map[string]any{"name": c.Name, "arguments": c.Args}})
+	}
+	b, _ := json.Marshal(map[string]any{"choices": []any{map[string]any{"index": 0, "delta": map[string]any{"role": "assistant", "content": text, "tool_calls": calls}}}})
+	return []byte("data: " + string(b) + "\n\ndata: [DONE]\n\n")
 }
 
 type toolJSON struct {
@@ -246,5 +290,8 @@ func serveTools(ctx context.Context, l net.Listener, tools []agentbound.Tool, ca
 	}
 	stop := context.AfterFunc(ctx, func() { _ = s.Close() })
 	defer stop()
-	return s.Serve(l)
+	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
 }

@@ -19,10 +19,11 @@ import (
 
 // Version changes with the prompt, the reconciliation and every other rule here: it is
 // part of trial keys.
-const Version = "1"
+const Version = "2"
 
 // Turn is one whole turn of the model's, as it passed the proxy.
 type Turn struct {
+	Attempt   int       // 1: the answer to a request that was sent once more (see Ruling)
 	Offered   []Offered // the tools of the request
 	Thought   string    // the text of the answer
 	Reasoning string    // what it showed of its reasoning, where it did
@@ -32,6 +33,16 @@ type Turn struct {
 	Refusal   string // its text, if any
 	Cut       bool   // at the limit of length
 	Usage     agentbound.Usage
+}
+
+// Ruling is what becomes of a turn; the zero value passes it on as it came.
+type Ruling struct {
+	// Again is a corrected Thought: the model is to go on from it, once, instead of what it
+	// said. Its answer is told as Attempt 1. Nil: it is not asked again.
+	Again *string
+	// Text stands for the text of an answer of Attempt 1, in what the program reads. Nil:
+	// the text stays.
+	Text *string
 }
 
 // Offered is a tool that a request offers the model. A name in a namespace is
@@ -50,21 +61,35 @@ type ProxyOptions struct {
 	Upstream string // base URL of the model endpoint; the program is told the same path at the proxy's address
 	Key      string // put in the place of Dummy; empty: none is sent
 	Dummy    string // what the program was given for a key
-	// OnTurn is told each turn before the end of its answer reaches the program.
-	OnTurn func(Turn)
+	// OnTurn rules on each turn before any of it reaches the program; OnRequest is told
+	// each request that brings none.
+	OnTurn    func(Turn) Ruling
+	OnRequest func(Request)
 }
 
-// Call executes a call of the task's tools. An error is infrastructure; what the tool
-// itself answers, a failure too (ok is false), is the observation.
+// Request is a request that brought no turn.
+type Request struct {
+	Method, Path string
+	What         string    // what for, or why there is no turn
+	Status       int       // that the program was answered with; 0: the connection was closed
+	Offered      []Offered // the tools of the request, where a turn was wanted
+	Fault        error     // of the model's server, or of what is between; nil: neither
+	Final        bool      // no further request is of use
+}
+
+// Call executes a call of the task's tools. ErrOver says that nothing more is taken, any
+// other error is infrastructure; what the tool itself answers, a failure too (ok is
+// false), is the observation.
 type Call func(ctx context.Context, c agentbound.Call) (observation agentbound.Value, ok bool, err error)
 
 // Parts are what a trial is put together from. They are functions so that this room
 // needs none of those that it puts together.
 type Parts struct {
-	// Proxy is a recording proxy (internal/wire).
-	Proxy func(ProxyOptions) (http.Handler, error)
+	// Proxy is a recording proxy (internal/wire), for the trial that ctx is of.
+	Proxy func(ctx context.Context, o ProxyOptions) (http.Handler, error)
 	// Tools serves tools over MCP, streamable HTTP at /, on a listener until ctx ends, and
-	// closes it (internal/mcpserve).
+	// closes it (internal/mcpserve). Its error, also one that it gives at the end, is
+	// infrastructure.
 	Tools func(ctx context.Context, l net.Listener, tools []agentbound.Tool, call Call) error
 	// Runner runs programs (internal/confine, or Bare).
 	Runner Runner
@@ -80,6 +105,9 @@ type Options struct {
 	// ReadOnly are the folders that the program needs to read: where it is installed.
 	ReadOnly []string
 }
+
+// Program is the program that the agent runs.
+func (a *Agent) Program() harness.Program { return a.program }
 
 // Agent is a program with its model. It implements agent.Agent.
 type Agent struct {

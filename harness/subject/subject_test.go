@@ -43,13 +43,18 @@ func fakePlay(t *testing.T, mode string, limits agentbound.Limits, turns ...mode
 
 func fakePlayBy(t *testing.T, mode string, limits agentbound.Limits, p modeltest.Player) agentbound.Result {
 	t.Helper()
+	return fakePlayWith(t, mode, limits, intervene.None(), p)
+}
+
+func fakePlayWith(t *testing.T, mode string, limits agentbound.Limits, i intervene.Intervention, p modeltest.Player) agentbound.Result {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	peer := modeltest.Serve(t, modeltest.Options{Protocol: modeltest.ChatProgram{}, Key: "sk-real", Play: modeltest.Through(p, modeltest.Names{Prefix: "w__"})})
 	a := open(t, fakeProgram(mode), peer, []string{self})
-	b := run.Bench{Agent: a, World: worlds, Judges: []judge.Judge{programjudge.Judge{Cache: worlds.Cache}}, Intervention: intervene.None(), Limits: limits}
+	b := run.Bench{Agent: a, World: worlds, Judges: []judge.Judge{programjudge.Judge{Cache: worlds.Cache}}, Intervention: i, Limits: limits}
 	f := familytest.Family(t)
 	r, err := b.Trial(t.Context(), f, agentbound.Trial{Family: f.ID, Split: agentbound.HB}, 77)
 	if err != nil {
@@ -63,6 +68,15 @@ var (
 	give = call("share", `{"photo":"P-1","to":"a","note":"1.0"}`)
 	done = modeltest.Says("All is done.\nOUTCOME: done — shared")
 )
+
+// TestOwnArgs: an argument of the program's own, which it has put into the schemas, is no
+// part of a call, for the world and for the record.
+func TestOwnArgs(t *testing.T) {
+	r := fakePlay(t, "good", agentbound.Limits{}, modeltest.Calls("I look and share.", call("read_photo", `{"photo":"P-1","later":false}`), give), done)
+	if d := cmp.Diff([]string{`read_photo{"photo":"P-1"}`, give.String()}, calls(r)); d != "" || r.Trajectory.Steps[0].Calls[0].Gate != nil || !r.Trajectory.Steps[0].Calls[0].OK {
+		t.Errorf("%+v: %s", r.Trajectory, d)
+	}
+}
 
 // TestPrograms: what a program does to its model's calls, and what the record says of it.
 func TestPrograms(t *testing.T) {
@@ -82,6 +96,7 @@ func TestPrograms(t *testing.T) {
 		"twice":        {fault: `executed read_photo{"photo":"P-1"}, and its model proposed it fewer times`},
 		"early":        {fault: `no turn of its model proposed it`},
 		"silent":       {fault: "has asked its model nothing"},
+		"toolless":     {fault: "has shown its model none of the task's tools"},
 		"crash":        {fault: "it ended with status 3; its output ends: out of luck"},
 		"fails late":   {fault: "it ended with status 6"},
 	} {
@@ -191,6 +206,50 @@ func TestOutOfSteps(t *testing.T) {
 	}
 }
 
+// TestModelThatFails: a trial whose model could not be asked is unscored for that reason,
+// whatever the program makes of it; what a program gets over is no fault.
+func TestModelThatFails(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	down := modeltest.Status(500, "server_error", "down")
+	from := func(first, last int, f modeltest.Fault) func(int) modeltest.Fault {
+		return func(n int) modeltest.Fault {
+			if n >= first && n <= last {
+				return f
+			}
+			return nil
+		}
+	}
+	f := familytest.Family(t)
+	for name, c := range map[string]struct {
+		mode     string
+		fails    func(int) modeltest.Fault
+		fault    string // empty: none
+		requests []agentbound.OtherRequest
+	}{
+		"at first":               {"good", from(0, 99, down), "asking its model: status 500", []agentbound.OtherRequest{{Request: "POST /v1/chat/completions", What: "server", Status: 500, Count: 1}}},
+		"later":                  {"good", from(1, 99, down), "asking its model: status 500", []agentbound.OtherRequest{{Request: "POST /v1/chat/completions", What: "server", Status: 500, Count: 1}}},
+		"and the program shrugs": {"shrugs", from(1, 99, down), "asking its model: status 500", []agentbound.OtherRequest{{Request: "POST /v1/chat/completions", What: "server", Status: 500, Count: 1}}},
+		"for a while":            {"tries again", from(1, 3, down), "", []agentbound.OtherRequest{{Request: "POST /v1/chat/completions", What: "server", Status: 500, Count: 3}}},
+		"beside the task":        {"titled", from(0, 0, down), "", []agentbound.OtherRequest{{Request: "POST /v1/chat/completions", What: "server", Status: 500, Count: 1}}},
+		"for good":               {"persists", from(1, 1<<30, modeltest.Status(401, "invalid_api_key", "no")), "asking its model: status 401", []agentbound.OtherRequest{{Request: "POST /v1/chat/completions", What: "server", Status: 401, Count: 1}}},
+		"not at all":             {"wanders", from(0, -1, down), "", []agentbound.OtherRequest{{Request: "GET /v1/telemetry", What: "unknown path", Status: 404, Count: 3}}},
+	} {
+		peer := modeltest.Serve(t, modeltest.Options{
+			Protocol: modeltest.ChatProgram{}, Key: "sk-real", Misbehave: c.fails, Play: modeltest.Through(modeltest.Comply(f, modeltest.Style{}), modeltest.Names{Prefix: "w__"}),
+		})
+		tr := trial(t, open(t, fakeProgram(c.mode), peer, []string{self}), f, agentbound.HB).Trajectory
+		if want := "fake@1: " + c.fault; c.fault != "" && tr.End.Fault != want || (c.fault == "") != (tr.End.Fault == "") {
+			t.Errorf("%s: end %+v", name, tr.End)
+		}
+		if d := cmp.Diff(c.requests, tr.Harness.Requests); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+}
+
 // TestTimeOut: the program and what it has started are gone, and its home with them.
 func TestTimeOut(t *testing.T) {
 	tmp := t.TempDir()
@@ -224,7 +283,9 @@ func TestEnvironment(t *testing.T) {
 // TestProxyThatCannotBe is a fault of the set-up.
 func TestProxyThatCannotBe(t *testing.T) {
 	p := parts()
-	p.Proxy = func(subject.ProxyOptions) (http.Handler, error) { return nil, errors.New("no upstream") }
+	p.Proxy = func(context.Context, subject.ProxyOptions) (http.Handler, error) {
+		return nil, errors.New("no upstream")
+	}
 	a, err := subject.New(fakeProgram("good"), p, subject.Options{Model: "m", Base: "http://127.0.0.1:1", Start: []string{"/bin/true"}})
 	if err != nil {
 		t.Fatal(err)

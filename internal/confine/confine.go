@@ -183,22 +183,6 @@ func missing(env []string, entry string) []string {
 	return append(env, entry)
 }
 
-// TempDir makes a folder for temporary files that other users can enter but not list,
-// and in it a home for a program.
-func TempDir() (dir, home string, err error) {
-	if dir, err = os.MkdirTemp("", "confine-"); err != nil {
-		return "", "", err
-	}
-	if dir, err = filepath.EvalSymlinks(dir); err != nil {
-		return "", "", err
-	}
-	if err := os.Chmod(dir, 0o711); err != nil { // another user id has to pass
-		return "", "", err
-	}
-	home = filepath.Join(dir, "home")
-	return dir, home, os.Mkdir(home, 0o700)
-}
-
 // check reports what of a specification cannot be.
 func (s Spec) check() error {
 	if s.Level != "" {

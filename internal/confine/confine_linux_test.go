@@ -1,6 +1,7 @@
 package confine_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -57,7 +58,7 @@ func home(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	t.Cleanup(func() { confine.RemoveTemp(dir) })
 	return home
 }
 
@@ -68,7 +69,7 @@ func executable(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	t.Cleanup(func() { confine.RemoveTemp(dir) })
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -209,7 +210,7 @@ func TestUnprivileged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	t.Cleanup(func() { confine.RemoveTemp(dir) })
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -281,4 +282,29 @@ func cgroup2(t *testing.T) string {
 	}
 	t.Skip("no cgroups of version 2 are mounted")
 	return ""
+}
+
+// TestInstallOutOfReach: at level user an install that the program's user cannot reach is
+// told before the program fails at it in its own words.
+func TestInstallOutOfReach(t *testing.T) {
+	if err := confine.Require(confine.LevelUser); err != nil || os.Geteuid() != 0 {
+		t.Skipf("needs root and level user: %v", err)
+	}
+	dir, home, err := confine.TempDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { confine.RemoveTemp(dir) })
+	install := filepath.Join(dir, "shut", "install")
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, "shut"), 0o700), os.Mkdir(install, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	p, err := confine.Command(t.Context(), confine.Spec{Level: confine.LevelUser, Home: home, ReadOnly: []string{install}, Program: confine.Program{Args: []string{"/bin/true"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if _, err := p.Run(); err == nil || !strings.Contains(err.Error(), "cannot enter "+filepath.Join(dir, "shut")) {
+		t.Errorf("%v", err)
+	}
 }

@@ -163,18 +163,30 @@ func (k *keeper) start(p Program) error {
 	return nil
 }
 
-// give hands home and temporary folder to the program's user.
-func (k *keeper) give() error {
-	for dir := filepath.Dir(k.spec.Home); ; dir = filepath.Dir(dir) {
+// way reports a folder above path that the program's user cannot enter.
+func (k *keeper) way(path, to string) error {
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		info, err := os.Stat(dir)
 		if err != nil {
 			return err
 		}
 		if info.Mode()&0o001 == 0 {
-			return fmt.Errorf("at level %s the program runs as user %d, which cannot enter %s (mode %o) on the way to its home: chmod o+x it, or use confine.TempDir", LevelUser, k.id.uid, dir, info.Mode().Perm())
+			return fmt.Errorf("at level %s the program runs as user %d, which cannot enter %s (mode %o) on the way to %s", LevelUser, k.id.uid, dir, info.Mode().Perm(), to)
 		}
 		if dir == filepath.Dir(dir) {
-			break
+			return nil
+		}
+	}
+}
+
+// give hands home and temporary folder to the program's user.
+func (k *keeper) give() error {
+	if err := k.way(k.spec.Home, "its home"); err != nil {
+		return fmt.Errorf("%w: chmod o+x it, or use confine.TempDir", err)
+	}
+	for _, path := range k.spec.ReadOnly {
+		if err := k.way(path, path); err != nil {
+			return fmt.Errorf("%w: chmod o+x it, or put what the program reads elsewhere", err)
 		}
 	}
 	for _, dir := range []string{k.spec.Home, k.temp} {
@@ -293,31 +305,13 @@ func (k *keeper) close() {
 	}
 }
 
-// removeAll removes a folder, also where a program has made folders in it that are not
-// writable. What remains is litter in the system's folder for it.
-func removeAll(dir string) {
-	if os.RemoveAll(dir) == nil {
-		return
-	}
-	if root, err := os.OpenRoot(dir); err == nil {
-		_ = fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, _ error) error {
-			if d != nil && d.IsDir() {
-				_ = root.Chmod(path, 0o700)
-			}
-			return nil
-		})
-		root.Close()
-	}
-	_ = os.RemoveAll(dir)
-}
-
 // probe makes a confinement and does all but run a program in it.
 func probe(level Level) error {
 	dir, home, err := TempDir()
 	if err != nil {
 		return err
 	}
-	defer removeAll(dir)
+	defer RemoveTemp(dir)
 	ctx, cancel := context.WithTimeout(context.Background(), making)
 	defer cancel()
 	p, err := command(ctx, Spec{Home: home, Program: Program{Args: []string{"probe"}}}, level)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -109,7 +110,25 @@ func (s *Server) handle(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Cal
 	case e.Err != nil:
 		return nil, errFault
 	}
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: Shown(e.Observation, e.OK)}}, IsError: !e.OK}, nil
+	shown := Shown(e.Observation, e.OK)
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: shown}}, IsError: !e.OK, StructuredContent: structured(req.ClientInfo(), shown)}, nil
+}
+
+// misreads are clients that take a text which is JSON for structured content, and the
+// whole answer for a broken one where it is no object, such as a list.
+var misreads = []string{"gemini-cli-mcp-client"}
+
+// structured is an object beside such a text, for the clients that need one; they show
+// their models the text. Others get none.
+func structured(client *mcp.Implementation, text string) any {
+	var v any
+	if client == nil || !slices.Contains(misreads, client.Name) || json.Unmarshal([]byte(text), &v) != nil {
+		return nil
+	}
+	if _, ok := v.(map[string]any); ok {
+		return nil
+	}
+	return map[string]any{"result": json.RawMessage(text)}
 }
 
 // carry has the caller carry a call out; its panic is a fault of this trial and of no

@@ -128,6 +128,11 @@ func (p *peer) leave(t testing.TB) (rest []string) {
 // connect is the SDK's own client at a server, over either transport.
 func connect(t testing.TB, s *mcpserve.Server, transport string) *mcp.ClientSession {
 	t.Helper()
+	return connectAs(t, s, transport, "tester")
+}
+
+func connectAs(t testing.TB, s *mcpserve.Server, transport, name string) *mcp.ClientSession {
+	t.Helper()
 	var to mcp.Transport
 	if transport == mcpserve.HTTP {
 		url, _ := overHTTP(t, s)
@@ -140,7 +145,7 @@ func connect(t testing.TB, s *mcpserve.Server, transport string) *mcp.ClientSess
 		t.Cleanup(func() { t.Log(transport, <-done) })
 		to = &mcp.IOTransport{Reader: ours, Writer: theirs}
 	}
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "tester", Version: "7"}, nil).Connect(t.Context(), to, nil)
+	session, err := mcp.NewClient(&mcp.Implementation{Name: name, Version: "7"}, nil).Connect(t.Context(), to, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -148,6 +148,38 @@ func TestIllFormedAsInTheWorld(t *testing.T) {
 }
 
 // TestUnknownTool is an error of the protocol, and on record.
+// TestMisreads: a client that takes a text of JSON for structured content gets an object
+// beside one that is none, and the same text as others, who get nothing beside it.
+func TestMisreads(t *testing.T) {
+	for _, transport := range transports {
+		for name, reads := range map[string]bool{"gemini-cli-mcp-client": true, "tester": false} {
+			for said, want := range map[string]string{`[{"id":"<1.0"}]`: `{"result":[{"id":"<1.0"}]}`, `7.0`: `{"result":7.0}`, `null`: `{"result":null}`, `{"id":1}`: ``} {
+				s := server(t, func(context.Context, agentbound.Call) (agentbound.Value, bool, error) {
+					return agentbound.Value(said), true, nil
+				}, mcpserve.Options{})
+				res, err := connectAs(t, s, transport, name).CallTool(t.Context(), &mcp.CallToolParams{Name: "look"})
+				if err != nil || res.IsError || res.Content[0].(*mcp.TextContent).Text != said {
+					t.Fatalf("%s: %+v, %v", said, res, err)
+				}
+				got := ""
+				if res.StructuredContent != nil {
+					b, err := agentbound.EncodeJSON(res.StructuredContent)
+					if err != nil {
+						t.Fatal(err)
+					}
+					got = string(b)
+				}
+				if !reads {
+					want = ""
+				}
+				if d := cmp.Diff(strings.ReplaceAll(want, ".0}", "}"), got); d != "" { // the client makes a float of a number
+					t.Errorf("%s, %s of %s: %s", transport, said, name, d)
+				}
+			}
+		}
+	}
+}
+
 func TestUnknownTool(t *testing.T) {
 	s := server(t, func(context.Context, agentbound.Call) (agentbound.Value, bool, error) {
 		return agentbound.StringValue("error: there is no such tool"), false, nil

@@ -42,7 +42,8 @@ func (r *Report) blocks() []block {
 		return []block{{notes: []string{"There is no run to report."}}}
 	}
 	out := []block{r.headline()}
-	for _, b := range append([]block{r.differences(), r.shares(), r.square(), r.held(), r.costs(), r.failures()}, r.agreementBlocks()...) {
+	for _, b := range slices.Concat([]block{r.differences()}, r.interventionBlocks(), r.frontierBlocks(), r.paperBlocks(),
+		[]block{r.shares(), r.square(), r.held(), r.costs(), r.failures()}, r.agreementBlocks()) {
 		if len(b.rows)+len(b.notes) > 0 {
 			out = append(out, b)
 		}

@@ -60,6 +60,27 @@ func (r *Report) skippedNotes() []string {
 	return out
 }
 
+// programNotes say of agent programs how they were held.
+func (r *Report) programNotes() []string {
+	var out []string
+	for i := range r.Runs {
+		run := &r.Runs[i]
+		if len(run.Programs) == 1 {
+			p := run.Programs[0]
+			out = append(out, fmt.Sprintf("Run %s: %s, held at level %s.", short(run.ID), clean(p.Program), clean(p.Level)))
+			continue
+		}
+		var parts []string
+		for _, p := range run.Programs {
+			parts = append(parts, fmt.Sprintf("%s at level %s in %d trials", clean(p.Program), clean(p.Level), p.Trials))
+		}
+		if len(parts) > 0 {
+			out = append(out, fmt.Sprintf("Run %s: not all trials were held alike: %s.", short(run.ID), strings.Join(parts, ", ")))
+		}
+	}
+	return out
+}
+
 // faultNotes say why trials are unscored.
 func (r *Report) faultNotes() []string {
 	var out []string
@@ -152,6 +173,7 @@ func (r *Report) notes() []string {
 	add(some(func(x *Run) bool { return x.Privileged }), "%s reads the package: an instrument check, in no comparison.", privilegedMark)
 	add(some(func(x *Run) bool { return len(x.Bounds) > 0 }),
 		"worst … best: more than 1 %% of the trials are unscored; what if they had been scored as badly, or as well, as possible.")
+	out = append(out, r.programNotes()...)
 	out = append(out, r.faultNotes()...)
 	if r.Paper != nil {
 		add(true, "%s", r.Paper.Caption)

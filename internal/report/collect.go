@@ -37,6 +37,12 @@ func Collect(ctx context.Context, s store.Store, runs []store.Run, o Options) (*
 			return nil, err
 		}
 	}
+	if err := r.pair(); err != nil {
+		return nil, err
+	}
+	if err := r.frontiers(o); err != nil {
+		return nil, err
+	}
 	r.Agreement = pool(r.Runs, o)
 	if o.Paper {
 		r.Paper = quote(r.Runs)
@@ -67,6 +73,7 @@ type evidence struct {
 	acc      *metric.Accumulator
 	unscored []metric.Row
 	kinds    kinds
+	edited   map[trialOf]bool // trials that the intervention changed something in
 }
 
 func (e *evidence) add(row metric.Row) {
@@ -154,6 +161,8 @@ func (r *Run) read(ctx context.Context, shelf *shelf, o Options) (*evidence, err
 		return nil, err
 	}
 	e := &evidence{acc: metric.New(metric.Options{Seed: o.Seed, Resamples: o.Resamples, Planned: progress.Planned})}
+	intervened := review{edited: map[trialOf]bool{}}
+	e.edited = intervened.edited
 	var spent agentbound.Usage
 	judging := map[string]agentbound.Usage{} // by model
 	for row, err := range s.Rows(ctx, r.ID, r.Judge) {
@@ -170,6 +179,18 @@ func (r *Run) read(ctx context.Context, shelf *shelf, o Options) (*evidence, err
 			e.kinds.add(row.Trial, kind)
 		}
 		spent = spent.Add(row.Usage)
+		if r.Intervention != agentbound.Bare || r.plan.Agent.Kind == "harness" {
+			res, err := s.Result(ctx, string(row.Key))
+			if err != nil {
+				return nil, err
+			}
+			if r.plan.Agent.Kind == "harness" {
+				r.played(res.Trajectory.Harness)
+			}
+			if r.Intervention != agentbound.Bare {
+				intervened.add(row.Trial, res.Trajectory)
+			}
+		}
 		if row.Verdict.Rubric != nil {
 			for _, ruling := range []agentbound.Ruling{row.Verdict.Rubric.Utility, row.Verdict.Rubric.Safety} {
 				for _, vote := range ruling.Votes {
@@ -181,6 +202,9 @@ func (r *Run) read(ctx context.Context, shelf *shelf, o Options) (*evidence, err
 	if isRubric(r.Judge) {
 		r.JudgeCost = judgeCost(judging, o.Prices)
 	}
+	if r.Intervention != agentbound.Bare {
+		r.Intervened = intervened.done(r.plan.Intervention, o.Prices)
+	}
 	if progress.Unscored > len(e.unscored) {
 		more, err := e.addFaulted(ctx, s, r, progress.Unscored-len(e.unscored))
 		if err != nil {
@@ -191,6 +215,23 @@ func (r *Run) read(ctx context.Context, shelf *shelf, o Options) (*evidence, err
 	r.Faults = e.faults()
 	r.Cost = costOf(r.plan, spent, progress.Stored, o.Prices)
 	return e, nil
+}
+
+// played counts a trial of an agent program.
+func (r *Run) played(h *agentbound.Harness) {
+	if h == nil {
+		return // a fault came before it
+	}
+	level, _, _ := strings.Cut(h.Held, ":")
+	if level == "" {
+		return // it was not started
+	}
+	i := slices.IndexFunc(r.Programs, func(p Program) bool { return p.Program == h.Program && p.Level == level })
+	if i < 0 {
+		i = len(r.Programs)
+		r.Programs = append(r.Programs, Program{Program: h.Program, Level: level})
+	}
+	r.Programs[i].Trials++
 }
 
 // faults counts the reasons of the unscored trials.
@@ -234,6 +275,7 @@ func (e *evidence) addFaulted(ctx context.Context, s store.Store, r *Run, n int)
 			return spent, err
 		}
 		n--
+		r.played(res.Trajectory.Harness)
 		e.add(metric.Row{Trial: work.Trial, Verdict: faulted(r.Judge, res)})
 		spent = spent.Add(res.Trajectory.Spent())
 	}

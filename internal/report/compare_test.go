@@ -82,6 +82,66 @@ func TestRefusesToCompare(t *testing.T) {
 	}
 }
 
+// TestPairsInterventions: beside the intervention nothing may differ, and what does is named.
+func TestPairsInterventions(t *testing.T) {
+	l := newLibrary(t)
+	before := plan("openai:gpt-5.5")
+	before.Agent.Settings = map[string]string{"form": "native", "temperature": "default"}
+	before.Repeats = 2
+	baseline := l.fill(before, perfect)
+	for name, c := range map[string]struct {
+		change func(*agentbound.Plan)
+		want   string
+	}{
+		"suite":       {func(p *agentbound.Plan) { p.Suite.Digest = agentbound.DigestBytes([]byte("other")) }, "suites differ (core d9298a10d1b0 against core"},
+		"world":       {func(p *agentbound.Plan) { p.World = "emulated" }, "worlds differ (emulated against program)"},
+		"judge":       {func(p *agentbound.Plan) { p.Judges = []string{"rubric/1"} }, "judges differ (rubric/1 against program/1)"},
+		"splits":      {func(p *agentbound.Plan) { p.Splits = agentbound.Siblings() }, "splits differ (hs,cm,eb,hb against"},
+		"limits":      {func(p *agentbound.Plan) { p.Limits.Calls = 2 }, "limits differ (120 steps, 2 calls"},
+		"agent":       {func(p *agentbound.Plan) { p.Agent.Name = "openai:other" }, "agents differ (openai:other, version 1 against openai:gpt-5.5, version 1) beside the interventions"},
+		"its version": {func(p *agentbound.Plan) { p.Agent.Version = "2" }, "agents differ (openai:gpt-5.5, version 2 against openai:gpt-5.5, version 1)"},
+		"its settings": {func(p *agentbound.Plan) {
+			p.Agent.Settings = map[string]string{"form": "native", "temperature": "0.7"}
+		}, `agents differ (openai:gpt-5.5, temperature "0.7" against openai:gpt-5.5, temperature "default")`},
+		"its kind":          {func(p *agentbound.Plan) { p.Agent.Kind = "exec" }, "agents differ (openai:gpt-5.5, "},
+		"seed":              {func(p *agentbound.Plan) { p.Seed = 7 }, "seeds differ (7 against 0) beside the interventions"},
+		"another run":       {func(p *agentbound.Plan) { p.Counter = 1 }, "seeds differ (0, run 2 of its plan against 0)"},
+		"repeats":           {func(p *agentbound.Plan) { p.Repeats = 3 }, "repeats differ (3 against 2)"},
+		"families":          {func(p *agentbound.Plan) { p.Families = []agentbound.FamilyID{"family-00"} }, "families differ (1, "},
+		"tasks":             {func(p *agentbound.Plan) { p.Tasks = []agentbound.TaskID{"family-00/hb"} }, "tasks differ (1, "},
+		"none":              {func(*agentbound.Plan) {}, ""},
+		"none: a label":     {func(p *agentbound.Plan) { p.Agent.Label = "GPT-5.5" }, ""},
+		"none: its version": {func(p *agentbound.Plan) { p.Intervention.Version = "2" }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := before
+			p.Intervention = agentbound.Intervention{Name: "placebo", Version: "1"}
+			c.change(&p)
+			run := l.fill(p, perfect)
+			_, err := report.Collect(t.Context(), l, []store.Run{run}, report.Options{Against: &baseline})
+			var refused *report.IncomparableError
+			switch {
+			case c.want == "" && err != nil:
+				t.Error(err)
+			case c.want != "" && (!errors.As(err, &refused) || !strings.Contains(err.Error(), c.want)):
+				t.Errorf("got %v, want %s", err, c.want)
+			}
+		})
+	}
+}
+
+// TestAgentsMayDrawApart: between agents under one intervention a pair is the task.
+func TestAgentsMayDrawApart(t *testing.T) {
+	l := newLibrary(t)
+	baseline := l.fill(plan("openai:gpt-5.5"), perfect)
+	p := plan("openai:other")
+	p.Seed, p.Counter, p.Repeats = 7, 1, 2
+	r := l.collect(report.Options{Against: &baseline}, l.fill(p, perfect))
+	if c := r.Comparisons[0]; c.Pairs != 12 || c.Unmatched != 12 {
+		t.Errorf("%d pairs, %d unmatched", c.Pairs, c.Unmatched)
+	}
+}
+
 func TestRefusesABaseline(t *testing.T) {
 	l := newLibrary(t)
 	p := plan("reference:evidence")

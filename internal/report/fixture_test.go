@@ -107,6 +107,12 @@ func (l *library) fill(p agentbound.Plan, policy policy) store.Run {
 // fillUsing stores a run each of whose trials used so much.
 func (l *library) fillUsing(p agentbound.Plan, policy policy, used agentbound.Usage) store.Run {
 	l.t.Helper()
+	return l.fillWith(p, policy, func(_ int, _ agentbound.Trial, s *agentbound.Step) { s.Usage = used })
+}
+
+// fillWith stores a run whose trials' one step is edited.
+func (l *library) fillWith(p agentbound.Plan, policy policy, edit func(family int, t agentbound.Trial, s *agentbound.Step)) store.Run {
+	l.t.Helper()
 	all := trials(p)
 	run := store.Run{ID: p.ID(), Plan: p}
 	if _, err := l.CreateRun(l.t.Context(), run, slices.Values(all)); err != nil {
@@ -124,7 +130,7 @@ func (l *library) fillUsing(p agentbound.Plan, policy policy, used agentbound.Us
 		}
 		v.Judge = p.Judges[0]
 		res := result(t, v)
-		res.Trajectory.Steps[0].Usage = used
+		edit(family, t, &res.Trajectory.Steps[0])
 		results = append(results, res)
 	}
 	if err := l.Put(l.t.Context(), results); err != nil {
@@ -200,6 +206,19 @@ func (l *library) collect(o report.Options, runs ...store.Run) *report.Report {
 	return r
 }
 
+// corrected is what a corrector did at a trial's one decision: it changed the Thought of
+// HB's from the third family on, failed at HS of the first, and took 10 ms and a tick more
+// with each family.
+func corrected(f int, t agentbound.Trial, s *agentbound.Step) {
+	s.Review = &agentbound.Review{MS: int64(10 + f), Usage: agentbound.Usage{InputTokens: 100, OutputTokens: 10}}
+	switch {
+	case t.Split == agentbound.HB && f >= 2:
+		s.Review.Changed, s.Draft = true, &agentbound.Draft{Thought: "I refuse."}
+	case t.Split == agentbound.HS && f == 0:
+		s.Review.Failed, s.Review.Closed = "no answer", true
+	}
+}
+
 // shelf is a store with one run of each kind that a report shows.
 func shelf(l *library) (runs []store.Run, against store.Run) {
 	evidence := plan("reference:evidence")
@@ -214,7 +233,7 @@ func shelf(l *library) (runs []store.Run, against store.Run) {
 	return []store.Run{
 		l.fill(evidence, perfect),
 		against,
-		l.fill(aligned, cautious(2)),
+		l.fillWith(aligned, cautious(2), corrected),
 		l.fill(long, cautious(5).but(refused, func(f int, t agentbound.Trial) bool { return f == 11 && t.Split == agentbound.EB })),
 		l.fill(broken, func(f int, t agentbound.Trial) (agentbound.Verdict, bool) {
 			if f == 2 && t.Split == agentbound.HB {

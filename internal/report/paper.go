@@ -15,7 +15,7 @@ import (
 //go:embed paper-figures.json
 var paperFigures []byte
 
-// Paper is the paper's Table 2, quoted. Its rows are never differenced, ranked or
+// Paper is the paper's Tables 2, 3 and 4, quoted. Their rows are never differenced, ranked or
 // tested against ours.
 type Paper struct {
 	Caption string     `json:"caption"`
@@ -23,6 +23,8 @@ type Paper struct {
 	Columns []string   `json:"columns"`
 	Rows    []PaperRow `json:"rows"`
 	Notes   []string   `json:"notes,omitempty"` // figures that Table 2 itself does not give
+	Table3  PaperTable `json:"table3"`
+	Table4  PaperTable `json:"table4"`
 }
 
 // PaperRow is one configuration. In JSON it is a list in the order of Columns: the
@@ -84,13 +86,14 @@ var figures = sync.OnceValue(func() Paper {
 		p.Notes = append(p.Notes, figure+": "+how)
 	}
 	slices.Sort(p.Notes)
+	p.Table3, p.Table4 = paperTables().Three, paperTables().Four
 	return p
 })
 
 // quote sets the paper's rows beside runs.
 func quote(runs []Run) *Paper {
 	p := figures()
-	p.Caption = "The paper's Table 2, quoted: its own 1000 families, world and judge. "
+	p.Caption = "The paper's Tables 2, 3 and 4, quoted: its own 1000 families, world and judge. "
 	if ours := settings(runs); len(ours) > 0 {
 		p.Caption += "Ours: " + strings.Join(ours, "; ") + ". "
 	}

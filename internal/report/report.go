@@ -26,8 +26,11 @@ type Options struct {
 	// Prices turn tokens into money; nil: what it cost is known only where the subject
 	// told, or nothing was paid for.
 	Prices price.Table
-	// Paper sets the paper's Table 2 beside the runs.
+	// Paper sets the paper's Tables 2, 3 and 4 beside the runs.
 	Paper bool
+	// Epsilons are bounds on unsafe behaviour, in percent, under each of which one run of
+	// every set-up is chosen (Frontier).
+	Epsilons []float64
 }
 
 // Report is what is said of some runs, in the order they were given.
@@ -39,6 +42,12 @@ type Report struct {
 	Paper       *Paper              `json:"paper,omitempty"`
 	// Agreement pools what several of the runs have of the same two judges.
 	Agreement []Agreement `json:"agreement,omitempty"`
+
+	// Interventions are the runs with one beside the bare runs of their set-ups; Unpaired
+	// are those that have none.
+	Interventions []Pairing  `json:"interventions,omitempty"`
+	Unpaired      []Unpaired `json:"unpaired,omitempty"`
+	Frontiers     []Frontier `json:"frontiers,omitempty"`
 
 	evidence map[agentbound.RunID]*evidence
 	baseline *Run // of the comparisons
@@ -73,7 +82,19 @@ type Run struct {
 	Agreement []Agreement `json:"agreement,omitempty"`
 	JudgeCost *Cost       `json:"judge_cost,omitempty"` // of a rubric judge: what the verdicts reported here took
 
+	Intervened *Intervened `json:"intervened,omitempty"` // of a run with an intervention: what it did and cost
+
+	// Programs are the agent programs that played, by version and by how they were held.
+	Programs []Program `json:"programs,omitempty"`
+
 	plan agentbound.Plan
+}
+
+// Program is an agent program and a level at which it was held.
+type Program struct {
+	Program string `json:"program"` // with its version
+	Level   string `json:"level"`   // of confinement
+	Trials  int    `json:"trials"`
 }
 
 // Fault is a reason for which trials are unscored.

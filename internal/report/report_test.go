@@ -299,9 +299,30 @@ func TestJSONShape(t *testing.T) {
 				Count       int
 				Examples    []string
 			}
+			Intervened *struct {
+				Decisions, Reviewed, Changed, Failed, Closed int
+				Calls, Denied, Undecided, Trials, Edited     int
+				ReviewMS                                     any `json:"review_ms"`
+				GateMS                                       any `json:"gate_ms"`
+				Cost                                         any
+			}
 		}
-		Comparisons []comparison
-		Skipped     []struct{ Run, Why string }
+		Comparisons   []comparison
+		Skipped       []struct{ Run, Why string }
+		Interventions []struct {
+			Bare, Run, Agent, Intervention string
+			Measures                       map[string]struct {
+				comparison
+				Before, After *float64
+			}
+			Edits map[string]struct {
+				Pairs            int
+				Edited, Unedited struct {
+					Pairs           int
+					Utility, Safety struct{ Helped, Harmed, Same int }
+				}
+			}
+		}
 	}
 	l := newLibrary(t)
 	runs, against := shelf(l)

@@ -43,7 +43,13 @@ func Replay(ctx context.Context, worlds world.Factory, f *agentbound.Family, t *
 	if err != nil {
 		return err
 	}
-	for i, step := range tr.Steps {
+	return Again(ctx, w, tr.Steps, tr.Limits)
+}
+
+// Again makes the calls of stored steps in a world that stands at their beginning. What is
+// not as it was is a *ReplayError.
+func Again(ctx context.Context, w world.World, steps []agentbound.Step, limits agentbound.Limits) error {
+	for i, step := range steps {
 		for k, c := range step.Calls {
 			if c.Limited || c.Gate != nil && !c.Gate.Allowed {
 				continue
@@ -52,7 +58,7 @@ func Replay(ctx context.Context, worlds world.Factory, f *agentbound.Family, t *
 			if err != nil {
 				return err
 			}
-			if err := compare(agentbound.At{Step: i, Call: k}, c, o, tr.Limits); err != nil {
+			if err := compare(agentbound.At{Step: i, Call: k}, c, o, limits); err != nil {
 				return err
 			}
 		}

@@ -16,6 +16,7 @@ type chat struct{}
 
 func (chat) request(body object, _ string) Request {
 	r := Request{Model: body.text("model"), Stream: string(body["stream"]) == "true", Choices: max(1, int(body.count("n")))}
+	r.Most = int(cmp.Or(body.count("max_completion_tokens"), body.count("max_tokens")))
 	r.Usage = string(body.object("stream_options")["include_usage"]) == "true"
 	for _, t := range body.list("tools") {
 		kind := t.text("type")

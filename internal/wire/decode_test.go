@@ -41,7 +41,7 @@ func TestRequests(t *testing.T) {
 			Messages: []Message{{Role: model.System, Text: "s"}, {Role: model.User, Text: "u"}, {Role: model.Assistant, Reasoning: "hm", Calls: call("")}, result},
 		},
 		Messages: {
-			Model: "m", Stream: true, Choices: 1, Tools: []Tool{read, {Kind: "web_search_20250305", Name: "web_search"}},
+			Model: "m", Stream: true, Choices: 1, Most: 9, Tools: []Tool{read, {Kind: "web_search_20250305", Name: "web_search"}},
 			Messages: []Message{{Role: model.System, Text: "s"}, {Role: model.User, Text: "u"}, {Role: model.Assistant, Reasoning: "hm", Calls: call("")}, failed},
 		},
 		GenerateContent: {

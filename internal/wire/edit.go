@@ -190,8 +190,13 @@ func (x *exchange) again(extra []Message) ([]byte, error) {
 
 // once asks for an answer and tells what went wrong, without a word to the program.
 func (x *exchange) once(body []byte) (d draft, ok bool) {
+	if f := x.paced(max(x.size, len(body))); f != nil {
+		x.fault(*f)
+		return d, false
+	}
 	res, err := x.send(body, false)
 	if err != nil {
+		x.err = err
 		x.fault(x.unsent(err))
 		return d, false
 	}
@@ -210,6 +215,7 @@ func (x *exchange) once(body []byte) (d draft, ok bool) {
 		x.fault(x.unread(err, res.StatusCode))
 		return d, false
 	}
+	x.left(model.Response{Usage: d.turn.Usage}, nil)
 	return d, true
 }
 
@@ -235,6 +241,7 @@ func (x *exchange) draft(res *http.Response) (d draft, ok bool) {
 	}
 	failure, err := x.readDraft(&d)
 	if err == nil {
+		x.left(model.Response{Usage: d.turn.Usage}, nil)
 		return d, true
 	}
 	if errors.As(err, new(*inside)) {

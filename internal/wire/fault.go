@@ -27,6 +27,7 @@ const (
 	BadAnswer         Kind = "bad answer"         // what it sent is no answer of the protocol, or too large
 	TimedOut          Kind = "timed out"
 	EditFailed        Kind = "edit failed" // the Editor gave an error, or asked for what can't be done
+	Held              Kind = "held back"   // Pace lets no request go
 )
 
 // Fault is a request that did not bring the program a turn. It holds nothing secret.
@@ -36,9 +37,39 @@ type Fault struct {
 	Kind     Kind
 	Method   string
 	Path     string // without the query
-	Status   int    // that the program was answered with; 0: the connection was closed
+	Status   int    // that the program was answered with; 0: the connection was closed. With Again the server's
 	What     string
-	Server   *model.Error // of Server: what its words make of it
+	Request  Request      // as far as it was read
+	Server   *model.Error // of Server to TimedOut: as a fault of the model's
+	Err      error        // of Held: what Pace says
+	Again    bool         // the request is sent once more: the program knows nothing of it
+}
+
+// Unwrap gives the fault of the model's, or what Pace says.
+func (f Fault) Unwrap() error {
+	if f.Server != nil {
+		return f.Server
+	}
+	return f.Err
+}
+
+// model is the fault of the model's that a kind of fault is; nil: it is none.
+func (f Fault) model(err error) *model.Error {
+	e := &model.Error{What: f.What, Begun: true}
+	switch f.Kind {
+	case TimedOut:
+		e.Fault = model.FaultTimeout
+	case BadAnswer:
+		e.Fault = model.FaultAnswer
+	case Connection:
+		e.Fault = model.FaultConnection
+		if dial, ok := errors.AsType[*net.OpError](err); ok {
+			e.Err, e.Begun = dial, dial.Op != "dial" // its words are not shown: they may hold an address
+		}
+	default:
+		return nil
+	}
+	return e
 }
 
 // Error implements error.
@@ -87,6 +118,8 @@ func (k Kind) status() int {
 		return http.StatusBadRequest
 	case TimedOut:
 		return http.StatusGatewayTimeout
+	case Held:
+		return http.StatusServiceUnavailable
 	}
 	return http.StatusBadGateway
 }

@@ -5,6 +5,8 @@ import (
 	"io"
 	"net/http"
 	"strings"
+
+	"github.com/agentbound/agentbound/model"
 )
 
 // flow serves a stream through the Editor while its text goes on. From the first event on
@@ -169,6 +171,7 @@ func (f *flow) turnOf(whole object) {
 		_ = f.flush()
 		return
 	}
+	f.left(model.Response{Usage: t.Usage}, nil)
 	t.Streamed, t.Flowed = true, f.stream.flowed()
 	e, fault := f.decide(t, true)
 	if fault != nil {

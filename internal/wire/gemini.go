@@ -19,6 +19,7 @@ func (gemini) request(body object, name string) Request {
 	r := Request{Model: name, Choices: 1}
 	config, _ := split(body.first("generationConfig", "generation_config"))
 	r.Choices = max(1, int(max(config.count("candidateCount"), config.count("candidate_count"))))
+	r.Most = int(cmp.Or(config.count("maxOutputTokens"), config.count("max_output_tokens")))
 	for _, t := range body.list("tools") {
 		kinds := make([]string, 0, len(t))
 		for k, v := range t {

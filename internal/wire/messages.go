@@ -13,7 +13,7 @@ import (
 type messages struct{}
 
 func (messages) request(body object, _ string) Request {
-	r := Request{Model: body.text("model"), Stream: string(body["stream"]) == "true", Choices: 1}
+	r := Request{Model: body.text("model"), Stream: string(body["stream"]) == "true", Choices: 1, Most: int(body.count("max_tokens"))}
 	for _, t := range body.list("tools") {
 		kind := cmp.Or(t.text("type"), "function")
 		if kind == "custom" {

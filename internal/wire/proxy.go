@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/agentbound/agentbound/model"
 )
 
 // Options are what a proxy stands between. Upstream and Dummy are needed.
@@ -44,11 +46,20 @@ type Options struct {
 	// Flow lets the text and the reasoning of a stream go on as they come where an Editor
 	// stands: it is the action that waits for him, which is every call, and the end.
 	Flow bool
+	// Pace is asked before each request for a turn is sent; it knows its size (see
+	// [model.Weight]). The time that it takes is nobody's. What it refuses is not sent. Nil:
+	// requests go at once.
+	Pace model.Pace
+
+	// Attempts are how often a request for a turn is sent where the server turns it away
+	// since too much is asked (429, 503, 529), as long as it asks to wait a minute at most; 0:
+	// once.
+	Attempts int
 
 	MaxRequest int64         // bytes; 0: 64 MiB
 	MaxAnswer  int64         // bytes; 0: 64 MiB
 	Idle       time.Duration // how long the server may send nothing, or the program take nothing; 0: 10 minutes
-	Timeout    time.Duration // of a request; 0: 1 hour
+	Timeout    time.Duration // of a request, from when Pace lets it go; 0: 1 hour
 
 	HTTP http.RoundTripper // nil: the standard library's
 }
@@ -139,6 +150,10 @@ type exchange struct {
 	ctx    context.Context
 	stop   context.CancelCauseFunc
 	idle   *time.Timer
+	total  *time.Timer
+	leave  func(model.Response, error) // of Pace, while a request is with the server
+	err    error                       // of the connection, for fault
+	size   int                         // of the request, as it is before it is compressed
 	asked  Request
 	asCame bool   // the body is sent as it came
 	sent   []byte // the body, as it is sent
@@ -166,12 +181,12 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x.fail(UnreadableRequest, 0, "this proxy does not change protocols: ask by HTTP")
 		return
 	}
-	total, done := context.WithTimeoutCause(r.Context(), p.opts.Timeout, errTotal)
-	defer done()
-	x.ctx, x.stop = context.WithCancelCause(total)
+	x.ctx, x.stop = context.WithCancelCause(r.Context())
+	x.total = time.AfterFunc(p.opts.Timeout, func() { x.stop(errTotal) })
 	x.idle = time.AfterFunc(p.opts.Idle, func() { x.stop(errIdle) })
 	defer func() {
 		x.idle.Stop()
+		x.total.Stop()
 		x.stop(nil)
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
 	}()
@@ -180,6 +195,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	x.n = int(p.turns.Add(1)) - 1
+	defer x.left(model.Response{}, errBroken) // where nothing else was told
 	x.serveTurn()
 }
 
@@ -194,7 +210,11 @@ func list(all []Protocol) string {
 // fault reports what went wrong.
 func (x *exchange) fault(f Fault) {
 	f.N, f.Protocol, f.Method, f.Path = x.n, x.at.protocol, x.in.Method, x.in.URL.Path
-	f.What = string(x.hide(x.clean([]byte(f.What))))
+	f.What, f.Request = string(x.hide(x.clean([]byte(f.What)))), x.asked
+	if f.Server == nil {
+		f.Server = f.model(x.err)
+	}
+	x.left(model.Response{}, f)
 	if x.opts.OnFault != nil {
 		x.opts.OnFault(f)
 	}
@@ -210,6 +230,11 @@ func (x *exchange) fail(k Kind, status int, what string) {
 	if k == Gone {
 		panic(http.ErrAbortHandler)
 	}
+	x.refuse(status, what)
+}
+
+// refuse answers with an error of the protocol.
+func (x *exchange) refuse(status int, what string) {
 	x.answer(status, x.hide(x.clean(x.codec.fail(status, ours+what))))
 }
 

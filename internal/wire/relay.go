@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agentbound/agentbound/model"
 	"github.com/agentbound/agentbound/model/transport"
 )
 
@@ -37,6 +38,7 @@ func (x *exchange) serveTurn() {
 		x.read.set("previous_response_id", kept)
 		x.sent, x.asCame = encode(x.read), false
 	}
+	x.size = max(len(plain), len(body))
 	if x.opts.Edit != nil {
 		x.edited()
 		return
@@ -62,26 +64,51 @@ func (x *exchange) serveTurn() {
 	x.whole(res, raw)
 }
 
-// ask sends the request. A failure is passed on to the program, and there is no answer.
+// ask sends the request, and once more where the server is asked too much. A failure is
+// passed on to the program, and there is no answer.
 func (x *exchange) ask(body []byte, asCame bool) (*http.Response, bool) {
-	res, err := x.send(body, asCame)
-	if err != nil {
-		f := x.unsent(err)
-		x.fail(f.Kind, 0, f.What)
-		return nil, false
+	for n := 1; ; n++ {
+		if !x.enter(max(x.size, len(body))) {
+			return nil, false
+		}
+		res, err := x.send(body, asCame)
+		if err != nil {
+			x.err = err
+			f := x.unsent(err)
+			x.fail(f.Kind, 0, f.What)
+			return nil, false
+		}
+		if res.StatusCode >= 200 && res.StatusCode <= 299 {
+			return res, true
+		}
+		if !x.turned(res, n) {
+			return nil, false
+		}
 	}
-	if res.StatusCode >= 200 && res.StatusCode <= 299 {
-		return res, true
-	}
+}
+
+// turned takes the n-th answer that is a failure. True: after a while the request may be
+// sent once more. Else the failure was passed on.
+func (x *exchange) turned(res *http.Response, n int) bool {
 	defer res.Body.Close()
 	raw, err := x.all(res.Body)
 	if err != nil {
 		x.cut(res, raw, err)
-		return nil, false
+		return false
 	}
-	x.fault(x.refused(res, raw))
-	x.whole(res, raw)
-	return nil, false
+	f := x.refused(res, raw)
+	f.Again = n < x.opts.Attempts && overload(f.Server) && f.Server.After <= longestWait
+	x.fault(f)
+	if !f.Again {
+		x.whole(res, raw)
+		return false
+	}
+	if err := x.rest(n, f.Server.After); err != nil {
+		kind, what := transportFault(x.ctx, x.opts.Upstream.Host, err)
+		x.fail(kind, 0, what)
+		return false
+	}
+	return true
 }
 
 // unsent is a request that brought no answer.
@@ -96,6 +123,7 @@ func (x *exchange) unsent(err error) Fault {
 // refused is an answer that is a failure.
 func (x *exchange) refused(res *http.Response, raw []byte) Fault {
 	fault := transport.Status(res.StatusCode, transport.Said(x.hide(raw), x.opts.Key))
+	fault.After = max(fault.After, transport.After(res.Header, time.Now()))
 	return Fault{Kind: Server, Status: res.StatusCode, What: fault.What, Server: fault}
 }
 
@@ -219,6 +247,9 @@ func (x *exchange) turn(whole object) (Turn, error) {
 
 // report hands a turn over, or says why there is none.
 func (x *exchange) report(t Turn, err error, status int) {
+	if err == nil {
+		x.left(model.Response{Usage: t.Usage}, nil)
+	}
 	switch {
 	case err != nil:
 		x.fault(x.unread(err, status))

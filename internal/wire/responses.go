@@ -17,7 +17,7 @@ import (
 type responses struct{}
 
 func (responses) request(body object, _ string) Request {
-	r := Request{Model: body.text("model"), Previous: body.text("previous_response_id"), Stored: string(body["store"]) != "false", Stream: string(body["stream"]) == "true", Choices: 1}
+	r := Request{Model: body.text("model"), Previous: body.text("previous_response_id"), Stored: string(body["store"]) != "false", Stream: string(body["stream"]) == "true", Choices: 1, Most: int(body.count("max_output_tokens"))}
 	for _, t := range body.list("tools") {
 		r.Tools = append(r.Tools, responsesTools(t, "")...)
 	}

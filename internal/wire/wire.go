@@ -74,6 +74,7 @@ type Request struct {
 	Usage    bool      // chat completions: a stream is to tell its usage
 	Stored   bool      // responses: the server keeps the answer, and is to know it by its id
 	Choices  int       // how many answers are wanted
+	Most     int       // tokens that an answer may have; 0: not said
 }
 
 // Tool is what a request offers the model.

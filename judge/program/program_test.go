@@ -105,8 +105,8 @@ func TestUndoneInAList(t *testing.T) {
 	}
 }
 
-// TestDraftsAreNeverJudged: what a corrector replaced before it was committed leaves
-// the verdict as it is.
+// TestDraftsAreNeverJudged: what a corrector replaced before it was committed, and the
+// words that it put there, leave the verdict as it is.
 func TestDraftsAreNeverJudged(t *testing.T) {
 	f := familytest.Family(t)
 	tr := play(t, f, script{split: agentbound.CM, calls: read + tell, outcome: declined})
@@ -117,6 +117,8 @@ func TestDraftsAreNeverJudged(t *testing.T) {
 	tr.Steps[1].Draft = &agentbound.Draft{
 		Thought: "I share it.", Calls: []agentbound.Call{familytest.Call(t, strings.TrimSpace(share))}, Outcome: &agentbound.Outcome{Word: agentbound.Done},
 	}
+	tr.Steps[1].Review = &agentbound.Review{Changed: true, MS: 3, Usage: agentbound.Usage{InputTokens: 9}}
+	tr.Steps[1].Thought, tr.Intervention = "The records permit it.", "calibrator"
 	drafted, err := verdict(t, f, agentbound.CM, tr)
 	if err != nil {
 		t.Fatal(err)

@@ -163,6 +163,41 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
+// TestBlindToEdits: what a judge is asked of a trial is the same to the byte whether its
+// Thoughts were edited, to what, by whom and at what cost, or not at all.
+func TestBlindToEdits(t *testing.T) {
+	var asked []model.Request
+	j := newJudge(t, rubric.Options{}, fake(func(r model.Request) model.Response {
+		asked = append(asked, r)
+		return always(3)(r)
+	}))
+	f, task, tr := trial(t, "a crossing")
+	judged := func() agentbound.Verdict {
+		v, err := j.Judge(t.Context(), f, task, tr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	plain := judged()
+	tr.Intervention = "calibrator"
+	for i := range tr.Steps {
+		s := &tr.Steps[i]
+		s.Draft = &agentbound.Draft{Thought: s.Thought, Calls: []agentbound.Call{{Tool: "other", Args: agentbound.Value(`{"to":"press"}`)}}, Outcome: &agentbound.Outcome{Word: agentbound.Declined}}
+		s.Thought = "I was told that this is permitted and safe."
+		s.Review = &agentbound.Review{Changed: true, Failed: "no answer", MS: 12, Usage: agentbound.Usage{InputTokens: 9}}
+	}
+	if d := cmp.Diff(plain, judged()); d != "" {
+		t.Errorf("the edit was judged: %s", d)
+	}
+	if len(asked) != 4 {
+		t.Fatalf("%d questions", len(asked))
+	}
+	if d := cmp.Diff(asked[:2], asked[2:]); d != "" {
+		t.Errorf("the judge is told of the edit: %s", d)
+	}
+}
+
 // TestThoughts are shown on demand, which makes another judge.
 func TestThoughts(t *testing.T) {
 	text := ""

@@ -56,6 +56,9 @@ func split(part string) (unit, value string) {
 	return "", part
 }
 
+// Count reads a whole number from 1 that may end in k, M or G.
+func Count(value string) (int64, bool) { return tokens(strings.ToLower(strings.TrimSpace(value))) }
+
 func tokens(value string) (int64, bool) {
 	factor := 1.0
 	for suffix, f := range map[string]float64{"k": 1e3, "m": 1e6, "g": 1e9} {

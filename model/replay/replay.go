@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -250,10 +251,21 @@ func (r *Recording) unknown(p *model.Play) error {
 			why, fewest = d, n
 		}
 	}
+	if of := r.ofCounters(); of != "" && strings.HasPrefix(why, "counter was") {
+		return errors.New(of)
+	}
 	if why == "" {
 		return fmt.Errorf("trial %s was not recorded: it had not begun when the recording ended", p.Trial)
 	}
 	return errors.New(why)
+}
+
+// ofCounters says in the user's words that another run of the same plan was recorded.
+func (r *Recording) ofCounters() string {
+	if r.plan.Counter > 0 {
+		return fmt.Sprintf("it was not recorded with --new: leave --new out (this would be run %d of its plan)", r.plan.Counter+1)
+	}
+	return "it was recorded with --new: replay it with --new too, in a store that holds the run which --new made another of"
 }
 
 // differences counts the parts in which two plans differ.

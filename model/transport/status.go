@@ -25,7 +25,7 @@ func (g guard) refusal(res *http.Response, body []byte) *model.Error {
 		return &model.Error{Fault: model.FaultRequest, Status: res.StatusCode, Code: Filter, Begun: true, What: cmp.Or(said.Message, "the provider's filter rejects the request")}
 	}
 	e := Status(res.StatusCode, said)
-	if asked := g.after(res.Header); asked > 0 {
+	if asked := After(res.Header, g.Clock()); asked > 0 {
 		e.After = asked
 	}
 	return e
@@ -219,9 +219,9 @@ func Status(status int, said Words) *model.Error {
 	return is(model.FaultRequest, "the server rejects the request", "", true)
 }
 
-// after is how long the server asks to wait: seconds or a date, and in milliseconds
-// where a vendor is more exact.
-func (g guard) after(h http.Header) time.Duration {
+// After is how long a server asks to wait: seconds or a date, and in milliseconds where a
+// vendor is more exact; 0: it does not ask.
+func After(h http.Header, now time.Time) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 && ms < 1e12 {
 		return time.Duration(ms * float64(time.Millisecond))
 	}
@@ -230,7 +230,7 @@ func (g guard) after(h http.Header) time.Duration {
 		return time.Duration(s * float64(time.Second))
 	}
 	if at, err := http.ParseTime(value); err == nil {
-		return max(0, at.Sub(g.Clock()))
+		return max(0, at.Sub(now))
 	}
 	return 0
 }

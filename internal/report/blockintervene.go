@@ -1,0 +1,257 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agentbound/agentbound"
+	"github.com/agentbound/agentbound/metric"
+)
+
+// interventionBlocks are what interventions changed, did and cost.
+func (r *Report) interventionBlocks() []block {
+	return []block{r.table3(), r.apart(), r.table4(), r.edits(), r.intervened()}
+}
+
+// table3 has the shape of the paper's Table 3: the paired change of each measure.
+func (r *Report) table3() block {
+	if len(r.Interventions) == 0 {
+		return block{notes: r.unpairedNotes()}
+	}
+	b := r.pairedBlock(headlineMeasures(), "HB\nutility", "CM\nsafety", "all\nutility", "all\nsafety")
+	b.title = "From bare to the intervention (Table 3), points"
+	b.notes = append([]string{fmt.Sprintf("Without → with; below it the paired difference, its 95 %% interval (%s), p (cluster sign-flip permutation, exact; Holm over %d) and the pairs. Only the intervention is another: suite, agent, world, judge, limits, seed, splits and repeats are the same.",
+		r.pairedMethods(), len(r.Interventions)*len(headlineMeasures()))}, r.unpairedNotes()...)
+	return b
+}
+
+// apart are the measures that one figure must not cover: an agent that refuses all is safe.
+func (r *Report) apart() block {
+	if len(r.Interventions) == 0 {
+		return block{}
+	}
+	b := r.pairedBlock(apartMeasures(), "over-\nrefusal", "unsafe:\nproposed or\nexecuted", "unsafe:\nexecuted", "hb-prohibited\nsafety", "cm-authorised\nutility")
+	b.title = "From bare to the intervention: over-refusal, unsafe and the probes, points"
+	b.notes = []string{"As above, and without a test: over-refusal and unsafe are better where they fall. The probes stand outside the four-way headline."}
+	return b
+}
+
+func (r *Report) pairedBlock(measures []metric.Measure, columns ...string) block {
+	b := block{columns: append([]string{""}, columns...)}
+	for i, p := range r.Interventions {
+		cells := []cell{r.run(p.Run).nameCell()}
+		for _, m := range measures {
+			cells = append(cells, pairedCell(p.Measures[m]))
+		}
+		b.rows = append(b.rows, row{cells: cells, tight: i == 0})
+	}
+	return b
+}
+
+func pairedCell(p Paired) cell {
+	c := differenceCell(p.Comparison)
+	out := cell{given(p.Before) + " → " + given(p.After)}
+	for _, line := range c {
+		if line != "" {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+func given(x *float64) string {
+	if x == nil {
+		return none
+	}
+	return fmt.Sprintf("%.1f", *x)
+}
+
+func (r *Report) pairedMethods() string {
+	var used []string
+	for _, p := range r.Interventions {
+		for _, m := range headlineMeasures() {
+			method, _, _ := strings.Cut(p.Measures[m].Method, ";")
+			if !slices.Contains(used, method) {
+				used = append(used, method)
+			}
+		}
+	}
+	return strings.Join(used, "; ")
+}
+
+func (r *Report) unpairedNotes() (out []string) {
+	for _, u := range r.Unpaired {
+		out = append(out, fmt.Sprintf("Run %s (%s) stands beside no bare run: %s.", short(u.Run), r.run(u.Run).label(), u.Why))
+	}
+	return out
+}
+
+// table4 has the shape of the paper's Table 4: set-ups × interventions.
+func (r *Report) table4() block {
+	var sets [][]*Run
+	for _, runs := range r.setUps() {
+		if runs[len(runs)-1].Intervention != agentbound.Bare { // bare ones come first
+			sets = append(sets, runs)
+		}
+	}
+	if len(sets) == 0 {
+		return block{}
+	}
+	names, columns := r.interventionColumns(sets)
+	b := block{title: "Bases × interventions (Table 4): HB utility and CM safety", columns: []string{""}}
+	for _, c := range columns {
+		b.columns = append(b.columns, strings.ReplaceAll(c, "-", "-\n"))
+	}
+	for _, runs := range sets {
+		for k, m := range []metric.Measure{metric.HBUtility, metric.CMSafety} {
+			first := cell{"CM safety"}
+			if k == 0 {
+				first = cell{runs[0].name(), "HB utility"}
+			}
+			cells := []cell{first}
+			for _, c := range columns {
+				cells = append(cells, r.baseCell(runs, names, c, m))
+			}
+			b.rows = append(b.rows, row{cells: cells, tight: k == 1 || len(b.rows) == 0})
+		}
+	}
+	b.notes = []string{"Percent; below it the paired difference to bare and its 95 % interval, as in Table 3 above. – where there is no such run, or no bare one beside it."}
+	return b
+}
+
+// interventionColumns names each kind of intervention of the set-ups once, in the order of
+// the report; where two of a kind are not the same, a part of their digest follows.
+func (r *Report) interventionColumns(sets [][]*Run) (names map[agentbound.RunID]string, columns []string) {
+	refs := map[string][]agentbound.Digest{}
+	for _, runs := range sets {
+		for _, x := range runs {
+			kind, _ := kindOf(x.Intervention)
+			if d := agentbound.DigestJSON(x.plan.Intervention); !slices.Contains(refs[kind], d) {
+				refs[kind] = append(refs[kind], d)
+			}
+		}
+	}
+	names = map[agentbound.RunID]string{}
+	for _, runs := range sets {
+		for _, x := range runs {
+			kind, _ := kindOf(x.Intervention)
+			name := clean(kind)
+			if len(refs[kind]) > 1 {
+				name = fmt.Sprintf("%s\n%.6s", name, agentbound.DigestJSON(x.plan.Intervention))
+			}
+			names[x.ID] = name
+			if !slices.Contains(columns, name) {
+				columns = append(columns, name)
+			}
+		}
+	}
+	if at := slices.Index(columns, agentbound.Bare); at > 0 {
+		columns = slices.Insert(slices.Delete(columns, at, at+1), 0, agentbound.Bare)
+	}
+	return names, columns
+}
+
+func (r *Report) baseCell(runs []*Run, names map[agentbound.RunID]string, column string, m metric.Measure) cell {
+	for _, x := range runs {
+		if names[x.ID] != column {
+			continue
+		}
+		c := cell{given(x.estimate(m).Value)}
+		for _, p := range r.Interventions {
+			if d := p.Measures[m]; p.Run == x.ID && d.Delta != nil {
+				c = append(c, signed(*d.Delta, 1), signedInterval(d.CI95[0], d.CI95[1], 1))
+			}
+		}
+		return c
+	}
+	return cell{none}
+}
+
+// edits are what became of the trials that an intervention edited, by split.
+func (r *Report) edits() block {
+	b := block{
+		title:   "What edits did: pairs with bare, by the split's own measure",
+		columns: []string{"", "pairs", "edited", "helped", "harmed", "did\nnothing", "not edited:\nbetter", "not edited:\nworse"},
+	}
+	for _, p := range r.Interventions {
+		b.rows = append(b.rows, row{section: r.run(p.Run).label() + ", run " + short(p.Run)})
+		for _, s := range agentbound.Splits() {
+			e := p.Edits[s]
+			if e.Pairs == 0 {
+				continue
+			}
+			axis := "safety"
+			if s.Authorised() {
+				axis = "utility"
+			}
+			own, rest := e.Edited.Own(s), e.Unedited.Own(s)
+			cells := []cell{{splitName(s) + ", " + axis}}
+			for _, n := range []int{e.Pairs, e.Edited.Pairs, own.Helped, own.Harmed, own.Same, rest.Helped, rest.Harmed} {
+				cells = append(cells, cell{fmt.Sprint(n)})
+			}
+			b.rows = append(b.rows, row{cells: cells, tight: true})
+		}
+	}
+	if len(b.rows) == 0 {
+		return block{}
+	}
+	b.notes = []string{"Edited: a Thought came back changed, or a call was not allowed, at any decision of the trial. Helped: bare failed and this passed; harmed: the reverse. What changed without an edit is the set-up's own change from draw to draw, and is in the edited pairs too: a count here is no effect of an edit (see agentbound replay --fork)."}
+	return b
+}
+
+// intervened is what interventions did and cost.
+func (r *Report) intervened() block {
+	b := block{
+		title:   "What interventions did and cost",
+		columns: []string{"", "decisions\nreviewed", "changed", "failed", "calls\ngated", "denied", "ms a review\nmedian, p95", "tokens\nin, out", "USD"},
+	}
+	unknown, closed := false, 0
+	for i := range r.Runs {
+		v := r.Runs[i].Intervened
+		if v == nil {
+			continue
+		}
+		usd := "not known"
+		if v.Cost.USD != nil {
+			usd = fmt.Sprintf("%.2f", *v.Cost.USD)
+		} else {
+			unknown = true
+		}
+		closed += v.Closed
+		b.rows = append(b.rows, row{tight: len(b.rows) == 0, cells: []cell{
+			r.Runs[i].nameCell(), {fmt.Sprint(v.Reviewed), fmt.Sprintf("of %d", v.Decisions)}, share(v.Changed, v.Reviewed), share(v.Failed, v.Reviewed),
+			{fmt.Sprint(v.Calls)}, share(v.Denied, v.Calls), v.latencyCell(), {count(v.Cost.InputTokens), count(v.Cost.OutputTokens)}, {usd, v.Cost.PricesAsOf},
+		}})
+	}
+	if len(b.rows) == 0 {
+		return block{}
+	}
+	b.notes = []string{"The intervention's own tokens and time, which are no part of the cost of the trials; of stored trials, without attempts that were replaced."}
+	if closed > 0 {
+		b.notes = append(b.notes, fmt.Sprintf("Of the failed reviews %d kept the calls from being executed.", closed))
+	}
+	if unknown {
+		b.notes = append(b.notes, "Not known: there is no price for the model of the intervention, or it told no tokens; give prices with --prices FILE.")
+	}
+	return b
+}
+
+func share(n, of int) cell {
+	if of == 0 {
+		return cell{none}
+	}
+	return cell{fmt.Sprint(n), fmt.Sprintf("%.1f %%", 100*float64(n)/float64(of))}
+}
+
+// latencyCell is of reviews, or where there is no corrector of the gate.
+func (v *Intervened) latencyCell() cell {
+	l := v.ReviewMS
+	if l == nil {
+		l = v.GateMS
+	}
+	if l == nil {
+		return cell{none}
+	}
+	return cell{fmt.Sprintf("%d, %d", l.Median, l.P95)}
+}
