@@ -1,7 +1,7 @@
 # make demo and make test need Go 1.26 or later and nothing else.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build suites examples harnesses test test-race lint fmt bench fuzz cover vuln clean go-version tiny-model frameworks verdicts
+.PHONY: help demo build suites examples harnesses test test-race lint fmt bench fuzz cover vuln clean go-version tiny-model frameworks verdicts gateway-bench gateway-soak gateway-clients
 
 FUZZTIME ?= 10s
 TOOLBIN  ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/agentbound/tools-$(shell cksum <tools/go.sum | cut -d' ' -f1)
@@ -56,6 +56,23 @@ frameworks: go-version ## outside frameworks join through MCP, and the official 
 	scripts/frameworks.sh $(FRAMEWORKS) >docs/frameworks.txt.new || { cat docs/frameworks.txt.new; rm docs/frameworks.txt.new; exit 1; }
 	mv docs/frameworks.txt.new docs/frameworks.txt
 	cat docs/frameworks.txt
+
+gateway-bench: go-version ## what the gateway adds beside a bare reverse proxy (docs/gateway-bench.txt; some minutes, quiet machine)
+	scripts/gateway-bench.sh bench 5s >docs/gateway-bench.txt.new || { cat docs/gateway-bench.txt.new; rm docs/gateway-bench.txt.new; exit 1; }
+	mv docs/gateway-bench.txt.new docs/gateway-bench.txt
+	cat docs/gateway-bench.txt
+
+gateway-soak: go-version ## ten minutes of load on the gateway: memory and files do not grow (docs/gateway-soak.txt)
+	scripts/gateway-bench.sh soak 10m >docs/gateway-soak.txt.new || { cat docs/gateway-soak.txt.new; rm docs/gateway-soak.txt.new; exit 1; }
+	mv docs/gateway-soak.txt.new docs/gateway-soak.txt
+	cat docs/gateway-soak.txt
+
+GATEWAY_CLIENTS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/agentbound/gateway-clients
+
+gateway-clients: go-version ## the official OpenAI and Anthropic clients behind the gateway; fetches them (docs/gateway-clients.txt)
+	scripts/gateway-clients.sh $(GATEWAY_CLIENTS) >docs/gateway-clients.txt.new || { cat docs/gateway-clients.txt.new; rm docs/gateway-clients.txt.new; exit 1; }
+	mv docs/gateway-clients.txt.new docs/gateway-clients.txt
+	cat docs/gateway-clients.txt
 
 test-race: go-version ## tests of the concurrent packages under the race detector, without the longest (needs a C compiler)
 	@packages=$$(grep -rlE '^[[:space:]]+go [a-zA-Z]|"(golang.org/x/)?sync[/"]' --include '*.go' --exclude-dir tools . | sed "s,/[^/]*$$,," | sort -u); \

@@ -93,6 +93,7 @@ var rooms = []room{
 	{"internal/figure", part, "", "gonum.org/v1/plot codeberg.org/go-fonts/liberation golang.org/x/image"},
 	{"internal/report", composition, "metric suite model model/price internal/store internal/figure", "github.com/mattn/go-runewidth"},
 	{"internal/wire", part, "model model/transport", "github.com/klauspost/compress"},
+	{"internal/gateway", composition, "intervene model internal/wire internal/filelock", "github.com/prometheus/client_golang"},
 	{"internal/familytest", part, "internal/star suite suites", ""},
 	{"suite/law", composition, "internal/run world/program agent/reference judge judge/program internal/star", ""},
 	{"internal/minhash", part, "", ""},
@@ -110,7 +111,7 @@ var rooms = []room{
 	{"internal/classify", part, "", "gonum.org/v1/gonum"},
 	{"suite/audit", composition, "suite internal/run internal/star internal/classify internal/minhash metric agent/reference", "github.com/mattn/go-runewidth"},
 	{"suite/screen", composition, "suite", "github.com/zricethezav/gitleaks golang.org/x/net golang.org/x/text github.com/goccy/go-yaml"},
-	{"cmd/agentbound", wiring, "suite suites suite/law suite/audit suite/screen suite/reading suite/pattern suite/seed suite/validate generate model model/compat model/completion model/openai model/openaiapi model/anthropic model/gemini model/replay model/file model/pace model/price model/budget agent agent/preset agent/chat agent/exec agent/mcpexec agent/reference episode harness harness/codex harness/openclaw harness/dsh harness/qwencode harness/opencode harness/claudecode harness/geminicli harness/install harness/subject world world/program world/emulated world/fault intervene intervene/placebo intervene/aligner intervene/safetyaligner intervene/guardagent judge judge/program judge/rubric internal/star internal/store internal/store/sqlite internal/run internal/fork internal/report internal/play internal/play/overmcp internal/play/prompt internal/confine internal/wire internal/mcpserve",
+	{"cmd/agentbound", wiring, "suite suites suite/law suite/audit suite/screen suite/reading suite/pattern suite/seed suite/validate generate model model/compat model/completion model/openai model/openaiapi model/anthropic model/gemini model/replay model/file model/pace model/price model/budget agent agent/preset agent/chat agent/exec agent/mcpexec agent/reference episode harness harness/codex harness/openclaw harness/dsh harness/qwencode harness/opencode harness/claudecode harness/geminicli harness/install harness/subject world world/program world/emulated world/fault intervene intervene/placebo intervene/aligner intervene/safetyaligner intervene/guardagent judge judge/program judge/rubric internal/star internal/store internal/store/sqlite internal/run internal/fork internal/report internal/play internal/play/overmcp internal/play/prompt internal/confine internal/wire internal/gateway internal/mcpserve",
 		"github.com/spf13/cobra github.com/vbauerster/mpb github.com/mattn/go-isatty github.com/goccy/go-yaml"},
 }
 

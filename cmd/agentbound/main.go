@@ -143,7 +143,7 @@ A result says nothing about readiness for deployment.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage("%w\nsee: %s --help", err, cmd.CommandPath())
 	})
-	root.AddCommand(newDemo(io), newRun(io), newReport(io), newGate(io), newJudge(io), newSuite(io), newGenerate(io), newAgents(io), newHarness(io), newReplay(io), newCache(io), newPlay(io), newMCP(io), newVersion(io))
+	root.AddCommand(newDemo(io), newRun(io), newReport(io), newGate(io), newJudge(io), newSuite(io), newGenerate(io), newAgents(io), newHarness(io), newReplay(io), newCache(io), newPlay(io), newMCP(io), newGateway(io), newVersion(io))
 	strict(root)
 	spell(root, called())
 	return root

@@ -57,6 +57,7 @@ func BenchmarkProxy(b *testing.B) {
 	for _, mode := range []bool{false, true} {
 		for _, c := range []struct{ name, base string }{
 			{"none", up.URL}, {"bare", bare.URL}, {"listens", front(b, up.URL, wire.Options{OnTurn: turns})}, {"edits", front(b, up.URL, wire.Options{OnTurn: turns, Edit: keeps})},
+			{"flows", front(b, up.URL, wire.Options{OnTurn: turns, Edit: keeps, Flow: true})},
 		} {
 			b.Run(fmt.Sprintf("streamed=%v/%s", mode, c.name), func(b *testing.B) {
 				sent := fmt.Sprintf(body, mode)

@@ -146,10 +146,7 @@ func (chat) decode(whole object, t *Turn) error {
 
 // plainText is content's text alone: a refusal among its parts is none.
 func plainText(raw json.RawMessage) string {
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
-		return s
-	}
+	s := unquote(raw)
 	for _, p := range objects(raw) {
 		s += p.text("text")
 	}
@@ -169,6 +166,18 @@ func chatUsage(u object) model.Usage {
 		Input: u.count("prompt_tokens"), Cached: cached,
 		Output: u.count("completion_tokens"), Reasoning: u.object("completion_tokens_details").count("reasoning_tokens"),
 	}
+}
+
+func (chat) usage() string { return "usage" }
+
+func (chat) only(whole object, text string) {
+	first := whole.list("choices")[0]
+	if f := first.text("finish_reason"); f == "tool_calls" || f == "function_call" {
+		first.set("finish_reason", "stop")
+		delete(first, "native_finish_reason")
+	}
+	first.set("message", map[string]any{"role": "assistant", "content": text})
+	whole.set("choices", []object{first})
 }
 
 func (chat) edit(whole object, e Edit) {
@@ -246,11 +255,15 @@ func (chat) events(whole object) [][]byte {
 	return append(frames, event("", []byte("[DONE]")))
 }
 
+func (c chat) broke(status int, message string) []byte { return event("", c.fail(status, message)) }
+
 func (chat) fail(status int, message string) []byte {
 	kind, code := "invalid_request_error", any(nil)
 	switch {
 	case status == http.StatusUnauthorized:
 		code = "invalid_api_key"
+	case status == http.StatusTooManyRequests:
+		kind, code = "rate_limit_error", "rate_limit_exceeded"
 	case status == http.StatusNotFound:
 		code = "not_found"
 	case status >= 500:

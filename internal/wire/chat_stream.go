@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // chatStream puts the chunks of a stream together. Texts are joined, lists extended, of
@@ -19,6 +20,8 @@ type chatStream struct {
 	others map[string]bool
 	finish bool
 	done   bool
+	said   int // bytes of content before the event
+	holds  bool
 }
 
 type chatCall struct {
@@ -35,23 +38,69 @@ func (chat) assemble() assembler {
 }
 
 func (s *chatStream) event(name string, data []byte) (mark, error) {
+	if !s.holds {
+		if t := s.texts["content"]; t != nil {
+			s.said = t.Len()
+		}
+	}
+	at, err := s.read(name, data)
+	s.holds = s.holds || at > going
+	return at, err
+}
+
+func (s *chatStream) flowed() string {
+	t := s.texts["content"]
+	if t == nil {
+		return ""
+	}
+	_, _, text := thinking(t.String()[:s.said])
+	return text
+}
+
+func (*chatStream) within() bool { return false } // a chunk has no parts that could be open
+
+func (s *chatStream) several() bool { return len(s.others) > 0 }
+
+// splice implements assembler. Details of reasoning name their places: those of the answer
+// come after those that have flowed.
+func (s *chatStream) splice(whole object, text string) [][]byte {
+	w := clone(whole)
+	for _, k := range []string{"id", "object", "created", "model", "provider", "service_tier", "system_fingerprint"} {
+		if delete(w, k); given(s.base[k]) {
+			w[k] = s.base[k]
+		}
+	}
+	first := w.list("choices")[0]
+	m := first.object("message")
+	m.set("content", text)
+	if details := m.list("reasoning_details"); len(details) > 0 {
+		for _, d := range details {
+			if given(d["index"]) {
+				d.set("index", d.count("index")+int64(len(s.lists["reasoning_details"])))
+			}
+		}
+		m.set("reasoning_details", details)
+	}
+	first.set("message", m)
+	w.set("choices", []object{first})
+	return chat{}.events(w)[1:] // the role is told
+}
+
+func (s *chatStream) read(name string, data []byte) (mark, error) {
 	if string(bytes.TrimSpace(data)) == "[DONE]" {
 		s.done = true
 		return ended, nil
 	}
-	var piece chatPiece // most events are
-	if name == "" && json.Unmarshal(data, &piece) == nil && len(s.base) > 0 && piece.alone() {
-		for k, v := range piece.Choices[0].Delta {
-			if k != "role" && v != "" {
-				s.text(k).WriteString(v)
-			}
-		}
+	if !valid(data) {
+		return going, malformed("an event of its stream: %w", errNoObject)
+	}
+	if name == "" && len(s.base) > 0 && s.piece(data) { // most events are
 		if s.finish {
 			return acting, nil
 		}
 		return going, nil
 	}
-	c, err := parseObject(data)
+	c, err := split(data)
 	if err != nil {
 		return going, malformed("an event of its stream: %w", err)
 	}
@@ -75,34 +124,62 @@ func (s *chatStream) event(name string, data []byte) (mark, error) {
 			s.others[i] = true
 			continue
 		}
-		if s.add(choice) {
-			at = acting
-		}
+		at = max(at, s.add(choice))
 	}
 	return at, nil
 }
 
-// chatPiece is a chunk that adds to texts and to nothing else.
-type chatPiece struct {
-	Error   json.RawMessage `json:"error"`
-	Usage   json.RawMessage `json:"usage"`
-	Choices []struct {
-		Index    int               `json:"index"`
-		Delta    map[string]string `json:"delta"`
-		Finish   string            `json:"finish_reason"`
-		Native   string            `json:"native_finish_reason"`
-		Error    json.RawMessage   `json:"error"`
-		Usage    json.RawMessage   `json:"usage"`
-		Logprobs json.RawMessage   `json:"logprobs"`
-	} `json:"choices"`
+// piece takes a chunk that adds to texts and to nothing else, or says that it is none.
+func (s *chatStream) piece(data []byte) bool {
+	var choices, delta []byte
+	for name, v := range members(data) {
+		switch {
+		case named(name, "choices"):
+			choices = v
+		case (named(name, "error") || named(name, "usage")) && given(v):
+			return false
+		}
+	}
+	n := 0
+	for choice := range elements(choices) {
+		if n++; n > 1 {
+			return false
+		}
+		for name, v := range members(choice) {
+			switch {
+			case named(name, "delta"):
+				delta = v
+			case named(name, "index"):
+				if given(v) && string(v) != "0" {
+					return false
+				}
+			case given(v) && string(v) != `""`: // a reason to end, or anything else
+				return false
+			}
+		}
+	}
+	texts := 0
+	for name, v := range members(delta) {
+		if given(v) && (v[0] != '"' || bytes.IndexByte(name, '\\') >= 0) {
+			return false
+		}
+		texts++
+	}
+	for name, v := range members(delta) {
+		if given(v) && len(v) > 2 && !named(name, "role") {
+			say(s.text(string(name[1:len(name)-1])), v)
+		}
+	}
+	return texts > 0
 }
 
-func (p chatPiece) alone() bool {
-	if given(p.Error) || given(p.Usage) || len(p.Choices) != 1 {
-		return false
+// say adds what a string says.
+func say(to *strings.Builder, raw []byte) {
+	if inner := raw[1 : len(raw)-1]; bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
+		to.Write(inner)
+		return
 	}
-	c := p.Choices[0]
-	return c.Index == 0 && c.Finish == "" && c.Native == "" && len(c.Delta) > 0 && !given(c.Error) && !given(c.Usage) && !given(c.Logprobs)
+	to.WriteString(unquote(raw))
 }
 
 // text is a field that comes in pieces.
@@ -113,9 +190,8 @@ func (s *chatStream) text(field string) *strings.Builder {
 	return s.texts[field]
 }
 
-// add adds a piece of the choice, and reports whether from it on a program knows a call
-// or the end.
-func (s *chatStream) add(choice object) (acts bool) {
+// add adds a piece of the choice.
+func (s *chatStream) add(choice object) (at mark) {
 	for k, v := range choice {
 		if k != "delta" && k != "index" && (given(v) || s.choice[k] == nil) {
 			s.choice[k] = v
@@ -123,37 +199,38 @@ func (s *chatStream) add(choice object) (acts bool) {
 	}
 	s.finish = s.finish || choice.text("finish_reason") != ""
 	for k, v := range choice.object("delta") {
-		var text string
-		var list []json.RawMessage
 		switch {
 		case !given(v) || k == "role":
 		case k == "tool_calls":
-			acts = s.call(objects(v)) || acts
+			at = max(at, s.call(objects(v)))
 		case k == "function_call":
-			f, _ := parseObject(v)
-			acts = s.call([]object{{"index": []byte("-1"), "function": encode(f)}}) || acts
-		case json.Unmarshal(v, &text) == nil:
-			s.text(k).WriteString(text)
-		case json.Unmarshal(v, &list) == nil:
-			s.list(k, list)
+			f, _ := split(v)
+			at = max(at, s.call([]object{{"index": []byte("-1"), "function": encode(f)}}))
+		case v[0] == '"':
+			say(s.text(k), v)
+		case v[0] == '[':
+			s.list(k, v)
 		default:
 			s.rest[k] = v
 		}
 	}
-	return acts || s.finish
+	if s.finish {
+		return acting
+	}
+	return at
 }
 
 // list extends a list. Details of reasoning name their place: the pieces of one become
 // one again.
-func (s *chatStream) list(k string, list []json.RawMessage) {
-	for _, raw := range list {
+func (s *chatStream) list(k string, list json.RawMessage) {
+	for raw := range elements(list) {
 		n := len(s.lists[k]) - 1
-		piece, err := parseObject(raw)
+		piece, err := split(raw)
 		if k != "reasoning_details" || err != nil || n < 0 {
 			s.lists[k] = append(s.lists[k], raw)
 			continue
 		}
-		last, err := parseObject(s.lists[k][n])
+		last, err := split(s.lists[k][n])
 		if err != nil || !given(piece["index"]) || string(last["index"]) != string(piece["index"]) || last.text("type") != piece.text("type") {
 			s.lists[k] = append(s.lists[k], raw)
 			continue
@@ -173,8 +250,9 @@ func (s *chatStream) list(k string, list []json.RawMessage) {
 
 // call adds pieces of calls, by their index where there is one, or else to the last. A
 // new id begins a new call: some servers give all calls the same index.
-func (s *chatStream) call(pieces []object) (acts bool) {
+func (s *chatStream) call(pieces []object) (at mark) {
 	for _, p := range pieces {
+		at = max(at, calling)
 		kind := "function"
 		if given(p["custom"]) {
 			kind = "custom"
@@ -205,9 +283,11 @@ func (s *chatStream) call(pieces []object) (acts bool) {
 			text = string(raw) // the JSON itself
 		}
 		c.args.WriteString(text)
-		acts = c.depth.closes(text) || acts
+		if c.depth.closes(text) {
+			at = acting
+		}
 	}
-	return acts
+	return at
 }
 
 // open is the call that a piece belongs to.

@@ -25,14 +25,20 @@ const (
 // front puts a proxy before a base URL, and gives the URL to ask instead.
 func front(t testing.TB, base string, o wire.Options) string {
 	t.Helper()
+	if o.Dummy == "" {
+		o.Dummy, o.Key = dummyKey, realKey
+	}
+	return frontOf(t, base, o)
+}
+
+// frontOf is front without a key of its own.
+func frontOf(t testing.TB, base string, o wire.Options) string {
+	t.Helper()
 	u, err := url.Parse(base)
 	if err != nil {
 		t.Fatal(err)
 	}
 	o.Upstream = u
-	if o.Dummy == "" {
-		o.Dummy, o.Key = dummyKey, realKey
-	}
 	p, err := wire.New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -119,12 +125,18 @@ func TestContract(t *testing.T) {
 // through connects the adapter with its peer through a proxy.
 func (a adapter) through(t *testing.T, o modeltest.Options, stream bool, edit wire.Editor) model.Model {
 	t.Helper()
+	return a.with(t, o, stream, wire.Options{Edit: edit})
+}
+
+// with is through, with options of the proxy's.
+func (a adapter) with(t *testing.T, o modeltest.Options, stream bool, options wire.Options) model.Model {
+	t.Helper()
 	o.Protocol, o.Model, o.Key = a.peer, a.model, realKey
 	if slices.Contains(a.traits, modeltest.NoReasoning) {
 		o.Reasoning = ""
 	}
 	p := modeltest.Serve(t, o)
-	base := front(t, p.URL, wire.Options{Edit: edit})
+	base := front(t, p.URL, options)
 	m, err := a.open(p.Model+"@"+base, dummyKey, modeltest.Retry(), stream)
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"bytes"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -155,6 +157,28 @@ func TestSchemaDigest(t *testing.T) {
 	a, b := SchemaDigest([]byte(`{"type":"object","required":["a"]}`)), SchemaDigest([]byte("{ \"required\": [ \"a\" ],\n\"type\":\"object\" }"))
 	if a != b || a == SchemaDigest([]byte(`{"type":"object","required":["b"]}`)) || len(a) != 64 {
 		t.Error(a, b)
+	}
+}
+
+// TestDigestsRemembered: what is remembered is what is made, and memory has a bound.
+func TestDigestsRemembered(t *testing.T) {
+	r := remembered{most: 1000, all: map[string]string{}}
+	for i := range 3 * 40 {
+		schema := fmt.Appendf(nil, `{ "maximum":%d}`, i%40)
+		if got := r.of(schema); got != SchemaDigest(schema) {
+			t.Errorf("%s: %s", schema, got)
+		}
+		kept := 0
+		for k, v := range r.all {
+			kept += len(k) + len(v)
+		}
+		if kept > r.most || kept == 0 {
+			t.Fatalf("%d bytes are remembered", kept)
+		}
+	}
+	before := len(r.all)
+	if r.of(bytes.Repeat([]byte(" "), 2000)); len(r.all) != before {
+		t.Error("what is larger than all that may be remembered is kept")
 	}
 }
 

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -150,6 +151,102 @@ func fuzzStream(f *testing.F, c codec, seeds ...string) {
 		}
 	})
 }
+
+// fuzzSplice: whatever had flowed of a stream, what it is made to go on with makes one turn
+// of it: the text that had gone out and the one that was added, and the calls of the second
+// answer. No call of the first is among it.
+func fuzzSplice(f *testing.F, c codec, seeds ...string) {
+	for _, a := range seeds {
+		for _, b := range seeds {
+			if whole, err := parseObject([]byte(a)); err == nil {
+				f.Add(bytes.Join(c.events(whole), nil), []byte(b), " [Corrected:] I wait.")
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, stream, answer []byte, text string) {
+		if text = string(bytes.ToValidUTF8([]byte(text), nil)); strings.TrimSpace(text) == "" || strings.Contains(text, "think>") {
+			return
+		}
+		second, err := parseObject(answer)
+		if err != nil {
+			return
+		}
+		var more, before Turn
+		if c.decode(second, &more) != nil {
+			return
+		}
+		first := c.assemble()
+		out, ok := feed(first, stream, true)
+		whole, err := first.whole()
+		if !ok || err != nil || first.several() || c.decode(whole, &before) != nil {
+			return
+		}
+		flowed := first.flowed()
+		out = append(out, bytes.Join(first.splice(second, text), nil)...)
+		back := c.assemble()
+		if _, ok := feed(back, out, false); !ok {
+			t.Fatalf("the events cannot be read: %s", out)
+		}
+		if whole, err = back.whole(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		var got Turn
+		if err := c.decode(whole, &got); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		if d := cmp.Diff(callNames(more.Calls), callNames(got.Calls)); d != "" {
+			t.Errorf("the calls are others: %s: %s", d, out)
+		}
+		if len(second.list("candidates")) == 0 && given(second["promptFeedback"]) {
+			return // what is blocked says nothing
+		}
+		if said := strings.Join(strings.Fields(got.Text), ""); !strings.HasSuffix(said, strings.Join(strings.Fields(text), "")) || !strings.HasPrefix(said, strings.Join(strings.Fields(flowed), "")) {
+			t.Errorf("it says %q, of %q and %q: %s", got.Text, flowed, text, out)
+		}
+		if more.Stop != got.Stop && more.Refused == "" {
+			t.Errorf("it ends with %q, not %q", got.Stop, more.Stop)
+		}
+	})
+}
+
+func callNames(all []Call) (names []string) {
+	for _, c := range all {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// feed puts a stream together, and gives what of it flows; with tail also what belongs to
+// that.
+func feed(s assembler, stream []byte, tail bool) (flows []byte, ok bool) {
+	var fr framer
+	fr.feed(stream)
+	holding := false
+	for frame, ok := fr.next(); ok; frame, ok = fr.next() {
+		if name, data, ok := parse(frame); ok {
+			at, err := s.event(name, data)
+			if err != nil {
+				return nil, false
+			}
+			holding = holding || at > going
+			if holding && !(tail && s.within()) {
+				if at == ended {
+					return flows, true
+				}
+				continue
+			}
+		}
+		if !holding || s.within() {
+			flows = append(flows, frame...)
+		}
+	}
+	return flows, true
+}
+
+func FuzzResponsesSplice(f *testing.F) { fuzzSplice(f, responses{}, answers4[Responses]...) }
+func FuzzChatSplice(f *testing.F)      { fuzzSplice(f, chat{}, answers4[ChatCompletions]...) }
+func FuzzMessagesSplice(f *testing.F)  { fuzzSplice(f, messages{}, answers4[Messages]...) }
+func FuzzGenerateSplice(f *testing.F)  { fuzzSplice(f, gemini{}, answers4[GenerateContent]...) }
 
 // fuzzRequest: whatever a request holds, it is read; what is added is its end.
 func fuzzRequest(f *testing.F, c codec, seeds ...string) {

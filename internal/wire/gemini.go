@@ -17,7 +17,7 @@ type gemini struct{}
 
 func (gemini) request(body object, name string) Request {
 	r := Request{Model: name, Choices: 1}
-	config, _ := parseObject(body.first("generationConfig", "generation_config"))
+	config, _ := split(body.first("generationConfig", "generation_config"))
 	r.Choices = max(1, int(max(config.count("candidateCount"), config.count("candidate_count"))))
 	r.Most = int(cmp.Or(config.count("maxOutputTokens"), config.count("max_output_tokens")))
 	for _, t := range body.list("tools") {
@@ -36,7 +36,7 @@ func (gemini) request(body object, name string) Request {
 			r.Tools = append(r.Tools, Tool{Kind: k, Name: k})
 		}
 	}
-	if system, err := parseObject(body.first("systemInstruction", "system_instruction")); err == nil {
+	if system, err := split(body.first("systemInstruction", "system_instruction")); err == nil {
 		r.Messages = append(r.Messages, Message{Role: model.System, Text: geminiText(system.list("parts"), false)})
 	} else if s := cmp.Or(body.text("systemInstruction"), body.text("system_instruction")); s != "" {
 		r.Messages = append(r.Messages, Message{Role: model.System, Text: s})
@@ -59,7 +59,7 @@ func geminiContent(c object) (all []Message) {
 		return []Message{m}
 	}
 	for _, p := range parts {
-		if f, err := parseObject(p.first("functionResponse", "function_response")); err == nil {
+		if f, err := split(p.first("functionResponse", "function_response")); err == nil {
 			res := f.object("response")
 			output, failed := res["output"], false
 			if !given(output) && given(res["error"]) {
@@ -79,7 +79,7 @@ func geminiContent(c object) (all []Message) {
 }
 
 func geminiCall(p object) (Call, bool) {
-	f, err := parseObject(p.first("functionCall", "function_call"))
+	f, err := split(p.first("functionCall", "function_call"))
 	if err != nil {
 		return Call{}, false
 	}
@@ -122,7 +122,7 @@ func (gemini) again(body object, extra []Message) error {
 		}
 		part := object{"text": encode(m.Text)}
 		if n := len(all) - 1; n >= 0 {
-			last, err := parseObject(all[n])
+			last, err := split(all[n])
 			answers := err == nil && slices.ContainsFunc(last.list("parts"), func(p object) bool { return given(p.first("functionResponse", "function_response")) })
 			// Answers to calls are as many parts as there were calls, and no more.
 			if err == nil && !answers && cmp.Or(last.text("role"), "user") == role {
@@ -186,6 +186,23 @@ func (gemini) decode(whole object, t *Turn) error {
 	return nil
 }
 
+func (gemini) usage() string { return "usageMetadata" }
+
+func (gemini) only(whole object, text string) {
+	candidates := whole.list("candidates")
+	if len(candidates) == 0 {
+		return
+	}
+	first := candidates[0]
+	parts := []any{}
+	if text != "" {
+		parts = append(parts, map[string]any{"text": text})
+	}
+	first.set("index", 0)
+	first.set("content", map[string]any{"role": "model", "parts": parts})
+	whole.set("candidates", []object{first})
+}
+
 func (gemini) edit(whole object, e Edit) {
 	candidates := whole.list("candidates")
 	if len(candidates) == 0 {
@@ -231,10 +248,12 @@ type geminiStream struct {
 	base      object
 	candidate object
 	content   object
-	parts     []object
+	parts     []*geminiPart
 	others    map[string]bool
 	finish    bool
 	blocked   bool
+	holds     bool
+	said      string // before it held
 }
 
 func (gemini) assemble() assembler {
@@ -246,7 +265,46 @@ func (s *geminiStream) event(_ string, data []byte) (mark, error) {
 	if err != nil {
 		return going, malformed("an event of its stream: %w", err)
 	}
-	return s.chunk(c)
+	parts, last := len(s.parts), 0
+	if parts > 0 {
+		last = s.parts[parts-1].text.Len()
+	}
+	at, err := s.chunk(c)
+	if !s.holds && at > going {
+		s.holds, s.said = true, s.upTo(parts, last)
+	}
+	return at, err
+}
+
+// upTo is what so many parts say, the last of which had so many bytes of text.
+func (s *geminiStream) upTo(parts, last int) string {
+	before := make([]object, parts)
+	for i := range before {
+		before[i] = s.parts[i].whole()
+		if p := s.parts[i]; i == parts-1 && p.unsigned {
+			before[i] = clone(p.object)
+			before[i].set("text", p.text.String()[:last])
+		}
+	}
+	return geminiText(before, false)
+}
+
+func (s *geminiStream) flowed() string { return s.said }
+
+func (*geminiStream) within() bool { return false } // a chunk has no parts that could be open
+
+func (s *geminiStream) several() bool { return len(s.others) > 0 }
+
+// splice implements assembler.
+func (s *geminiStream) splice(whole object, text string) [][]byte {
+	w := clone(whole)
+	for _, k := range []string{"responseId", "modelVersion"} {
+		if delete(w, k); given(s.base[k]) {
+			w[k] = s.base[k]
+		}
+	}
+	gemini{}.edit(w, Edit{Thought: &text})
+	return gemini{}.events(w)
 }
 
 func (s *geminiStream) chunk(c object) (mark, error) {
@@ -289,24 +347,39 @@ func (s *geminiStream) chunk(c object) (mark, error) {
 	return going, nil
 }
 
+// geminiPart is a part, and the text that ran on in it.
+type geminiPart struct {
+	object
+	unsigned bool
+	text     strings.Builder
+}
+
+func (p *geminiPart) whole() object {
+	if !p.unsigned {
+		return p.object
+	}
+	o := clone(p.object)
+	o.set("text", p.text.String())
+	return o
+}
+
 func (s *geminiStream) add(p object) {
-	unsigned := func(p object) bool {
-		for k := range p {
-			if k != "text" && k != "thought" {
-				return false
-			}
+	part := &geminiPart{object: p, unsigned: given(p["text"])}
+	for k := range p {
+		part.unsigned = part.unsigned && (k == "text" || k == "thought")
+	}
+	if part.unsigned {
+		if n := len(s.parts) - 1; n >= 0 && s.parts[n].unsigned && geminiThought(p) == geminiThought(s.parts[n].object) {
+			part = s.parts[n]
+		} else if p.text("text") == "" {
+			return
+		} else {
+			s.parts = append(s.parts, part)
 		}
-		return given(p["text"])
-	}
-	if n := len(s.parts) - 1; n >= 0 && unsigned(p) && unsigned(s.parts[n]) && geminiThought(p) == geminiThought(s.parts[n]) {
-		s.parts[n] = clone(s.parts[n])
-		s.parts[n].set("text", s.parts[n].text("text")+p.text("text"))
+		part.text.WriteString(p.text("text"))
 		return
 	}
-	if unsigned(p) && p.text("text") == "" {
-		return
-	}
-	s.parts = append(s.parts, p)
+	s.parts = append(s.parts, part)
 }
 
 func (s *geminiStream) whole() (object, error) {
@@ -316,7 +389,11 @@ func (s *geminiStream) whole() (object, error) {
 	whole := clone(s.base)
 	if s.finish {
 		content, candidate := clone(s.content), clone(s.candidate)
-		content.set("parts", append([]object{}, s.parts...))
+		parts := make([]object, len(s.parts))
+		for i, p := range s.parts {
+			parts[i] = p.whole()
+		}
+		content.set("parts", parts)
 		candidate.set("content", content)
 		all := []object{candidate}
 		for range s.others {
@@ -387,7 +464,9 @@ func geminiListed(whole object) []byte {
 	return slices.Concat([]byte("["), bytes.Join(all, []byte(",\r\n")), []byte("]"))
 }
 
+func (g gemini) broke(status int, message string) []byte { return event("", g.fail(status, message)) }
+
 func (gemini) fail(status int, message string) []byte {
-	statuses := map[int]string{401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 405: "UNIMPLEMENTED", 502: "UNAVAILABLE", 503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED"}
+	statuses := map[int]string{401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 405: "UNIMPLEMENTED", 429: "RESOURCE_EXHAUSTED", 502: "UNAVAILABLE", 503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED"}
 	return encode(map[string]any{"error": map[string]any{"code": status, "message": message, "status": cmp.Or(statuses[status], "INVALID_ARGUMENT")}})
 }

@@ -8,7 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
+	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/agentbound/agentbound"
 )
@@ -16,22 +19,30 @@ import (
 // object is a JSON object whose values stay as they were written.
 type object map[string]json.RawMessage
 
+var errNoObject = errors.New("it is no JSON object")
+
 func parseObject(raw []byte) (object, error) {
-	var o object
-	if err := json.Unmarshal(raw, &o); err != nil || o == nil {
-		return nil, errors.New("it is no JSON object")
+	if !valid(raw) {
+		return nil, errNoObject
+	}
+	return split(raw)
+}
+
+// split cuts an object up that is known to be valid. Of members of one name the last
+// counts, as for encoding/json.
+func split(raw []byte) (object, error) {
+	if i := blanks(raw, 0); i >= len(raw) || raw[i] != '{' {
+		return nil, errNoObject
+	}
+	o := make(object, 8)
+	for name, value := range members(raw) {
+		o[unquote(name)] = value
 	}
 	return o, nil
 }
 
 // text is a string member, empty where it is none.
-func (o object) text(key string) string {
-	var s string
-	if json.Unmarshal(o[key], &s) != nil {
-		return ""
-	}
-	return s
-}
+func (o object) text(key string) string { return unquote(o[key]) }
 
 // first is the first of several spellings of a member.
 func (o object) first(keys ...string) json.RawMessage {
@@ -46,7 +57,7 @@ func (o object) first(keys ...string) json.RawMessage {
 func (o object) set(key string, v any) { o[key] = encode(v) }
 
 func (o object) object(key string) object {
-	m, err := parseObject(o[key])
+	m, err := split(o[key])
 	if err != nil {
 		return object{}
 	}
@@ -57,12 +68,8 @@ func (o object) object(key string) object {
 func (o object) list(key string) []object { return objects(o[key]) }
 
 func objects(raw json.RawMessage) (all []object) {
-	var list []json.RawMessage
-	if json.Unmarshal(raw, &list) != nil {
-		return nil
-	}
-	for _, r := range list {
-		if e, err := parseObject(r); err == nil {
+	for r := range elements(raw) {
+		if e, err := split(r); err == nil {
 			all = append(all, e)
 		}
 	}
@@ -95,6 +102,37 @@ func SchemaDigest(schema []byte) string {
 	return digest(canonical)
 }
 
+// digests remembers those of schemas: a program sends the same ones with every request.
+var digests = remembered{most: 4 << 20, all: map[string]string{}}
+
+type remembered struct {
+	mu         sync.Mutex
+	size, most int // bytes
+	all        map[string]string
+}
+
+func (r *remembered) of(schema []byte) string {
+	r.mu.Lock()
+	known, ok := r.all[string(schema)]
+	r.mu.Unlock()
+	if ok {
+		return known
+	}
+	known = SchemaDigest(schema)
+	size := len(schema) + len(known)
+	if size > r.most {
+		return known
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.size += size; r.size > r.most { // begins anew: nothing is worth keeping longer
+		clear(r.all)
+		r.size = size
+	}
+	r.all[string(schema)] = known
+	return known
+}
+
 func digest(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
@@ -104,16 +142,15 @@ func digest(b []byte) string {
 func newTool(kind, namespace, name, description string, schema json.RawMessage) Tool {
 	t := Tool{Kind: kind, Namespace: namespace, Name: name, Description: description}
 	if given(schema) {
-		t.Schema, t.Digest = schema, SchemaDigest(schema)
+		t.Schema, t.Digest = schema, digests.of(schema)
 	}
 	return t
 }
 
 // plain is the text of a content that is a string or a list of parts.
 func plain(raw json.RawMessage) string {
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
-		return s
+	if len(raw) > 0 && raw[0] == '"' {
+		return unquote(raw)
 	}
 	var b strings.Builder
 	for _, p := range objects(raw) {
@@ -147,9 +184,11 @@ func compact(raw []byte) string {
 const mostTokens = 1_000_000_000
 
 // count is a number of tokens.
-func (o object) count(key string) int64 {
-	var f float64
-	if json.Unmarshal(o[key], &f) != nil {
+func (o object) count(key string) int64 { return number(o[key]) }
+
+func number(raw []byte) int64 {
+	f, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil {
 		return 0
 	}
 	return int64(min(max(f, 0), mostTokens))
@@ -164,3 +203,35 @@ func either(a, b json.RawMessage) json.RawMessage {
 }
 
 func clone(o object) object { return maps.Clone(o) }
+
+// sum adds up what answers used, number by number. Lists hold a number for each kind of
+// content: they follow each other. Of anything else the first counts.
+func sum(a, b json.RawMessage) json.RawMessage {
+	switch {
+	case !given(a):
+		return b
+	case !given(b):
+		return a
+	case a[0] == '{' && b[0] == '{':
+		all, _ := split(a)
+		for name, v := range members(b) {
+			k := unquote(name)
+			all[k] = sum(all[k], v)
+		}
+		return encode(all)
+	case a[0] == '[' && b[0] == '[':
+		list := []json.RawMessage{}
+		for _, l := range []json.RawMessage{a, b} {
+			for e := range elements(l) {
+				list = append(list, e)
+			}
+		}
+		return encode(list)
+	}
+	x, err := strconv.ParseFloat(string(a), 64)
+	y, failed := strconv.ParseFloat(string(b), 64)
+	if err != nil || failed != nil || math.IsInf(x+y, 0) {
+		return a
+	}
+	return json.RawMessage(strconv.FormatFloat(x+y, 'f', -1, 64))
+}

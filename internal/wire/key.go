@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 )
 
@@ -18,7 +19,11 @@ const (
 )
 
 // admit reports whether a request shows the dummy key and no other, or none where it may.
+// Of keys that pass the server is the judge.
 func (p *Proxy) admit(r *http.Request, none bool) bool {
+	if p.opts.PassKeys {
+		return true
+	}
 	shown := 0
 	for _, name := range []string{bearer, anthropic, google} {
 		for _, value := range r.Header.Values(name) {
@@ -51,6 +56,9 @@ func (p *Proxy) same(key string) bool {
 // authorise puts the real key where the dummy was; one in the address goes into a header,
 // since addresses are written into logs.
 func (p *Proxy) authorise(in *http.Request, out http.Header) {
+	if p.opts.PassKeys {
+		return
+	}
 	for _, name := range []string{bearer, anthropic, google} {
 		had := in.Header.Get(name) != "" || name == google && in.URL.Query().Has(inQuery)
 		out.Del(name)
@@ -107,6 +115,44 @@ func (p *Proxy) clean(b []byte) []byte {
 	for _, s := range p.secret {
 		if bytes.Contains(b, s) {
 			b = bytes.ReplaceAll(b, s, []byte(p.opts.Dummy))
+		}
+	}
+	return b
+}
+
+// credential is a header that may hold a key, a token or the like.
+var credential = regexp.MustCompile(`(?i)auth|key|token|secret|cookie`)
+
+// hide takes keys that pass out of what the proxy says itself. Nothing is remembered: they
+// are looked up in the request when there is something to say.
+func (x *exchange) hide(b []byte) []byte {
+	if !x.opts.PassKeys {
+		return b
+	}
+	hidden := func(value string) {
+		if len(value) < shortest/2 {
+			return // could not be told from text, and is nobody's key
+		}
+		for _, s := range spellings(value) {
+			b = bytes.ReplaceAll(b, s, []byte("[key]"))
+		}
+	}
+	for name, values := range x.in.Header {
+		for _, value := range values {
+			if !credential.MatchString(name) {
+				continue
+			}
+			hidden(value)
+			for _, part := range strings.FieldsFunc(value, func(c rune) bool { return strings.ContainsRune(" ;,=", c) }) {
+				hidden(part)
+			}
+		}
+	}
+	for name, values := range x.in.URL.Query() {
+		for _, value := range values {
+			if credential.MatchString(name) {
+				hidden(value)
+			}
 		}
 	}
 	return b

@@ -163,13 +163,14 @@ func TestCompressed(t *testing.T) {
 func TestNew(t *testing.T) {
 	good := wire.Options{Dummy: dummyKey, Key: realKey}
 	for name, change := range map[string]func(*wire.Options){
-		"no upstream":   func(o *wire.Options) { o.Upstream = nil },
-		"no dummy":      func(o *wire.Options) { o.Dummy = "" },
-		"a short key":   func(o *wire.Options) { o.Key = "hunter2" },
-		"key as dummy":  func(o *wire.Options) { o.Dummy = realKey },
-		"a protocol":    func(o *wire.Options) { o.Protocols = []wire.Protocol{"smtp"} },
-		"an aside":      func(o *wire.Options) { o.Asides = map[wire.Auxiliary]wire.Handling{"x": wire.Forward} },
-		"a query in it": func(o *wire.Options) { o.Upstream.RawQuery = "key=hunter2" },
+		"no upstream":    func(o *wire.Options) { o.Upstream = nil },
+		"no dummy":       func(o *wire.Options) { o.Dummy = "" },
+		"keys both ways": func(o *wire.Options) { o.PassKeys = true },
+		"a short key":    func(o *wire.Options) { o.Key = "hunter2" },
+		"key as dummy":   func(o *wire.Options) { o.Dummy = realKey },
+		"a protocol":     func(o *wire.Options) { o.Protocols = []wire.Protocol{"smtp"} },
+		"an aside":       func(o *wire.Options) { o.Asides = map[wire.Auxiliary]wire.Handling{"x": wire.Forward} },
+		"a query in it":  func(o *wire.Options) { o.Upstream.RawQuery = "key=hunter2" },
 		"a user in it": func(o *wire.Options) {
 			o.Upstream = o.Upstream.JoinPath()
 			o.Upstream.User = nil

@@ -60,7 +60,7 @@ func (messages) again(body object, extra []Message) error {
 	for _, m := range extra {
 		block := encode(map[string]any{"type": "text", "text": m.Text})
 		if n := len(all) - 1; n >= 0 {
-			if last, err := parseObject(all[n]); err == nil && last.text("role") == string(m.Role) {
+			if last, err := split(all[n]); err == nil && last.text("role") == string(m.Role) {
 				content, err := listed(last["content"])
 				if err != nil {
 					return err
@@ -78,9 +78,8 @@ func (messages) again(body object, extra []Message) error {
 
 // listed is content as a list of blocks.
 func listed(raw json.RawMessage) (list []json.RawMessage, err error) {
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
-		return []json.RawMessage{encode(map[string]any{"type": "text", "text": s})}, nil
+	if len(raw) > 0 && raw[0] == '"' {
+		return []json.RawMessage{encode(map[string]any{"type": "text", "text": unquote(raw)})}, nil
 	}
 	if json.Unmarshal(raw, &list) != nil {
 		return nil, errors.New("content is neither a text nor a list")
@@ -96,28 +95,17 @@ func (messages) decode(whole object, t *Turn) error {
 	if !given(whole["content"]) || stop == "" {
 		return malformed("it has no content, or no reason why it ended")
 	}
-	var texts []string
-	var thoughts []string
-	apart := true
-	for _, b := range whole.list("content") {
-		kind := b.text("type")
-		switch kind {
-		case "text":
-			if apart {
-				texts = append(texts, "")
-			}
-			texts[len(texts)-1] += b.text("text")
-		case "thinking":
-			thoughts = append(thoughts, b.text("thinking"))
-		case "redacted_thinking":
+	content := whole.list("content")
+	for _, b := range content {
+		switch kind := b.text("type"); kind {
 		case "tool_use":
 			t.Calls = append(t.Calls, Call{ID: b.text("id"), Kind: "function", Name: b.text("name"), Args: messagesInput(b["input"])})
 		case "server_tool_use", "mcp_tool_use":
 			t.Hosted = append(t.Hosted, Call{ID: b.text("id"), Kind: kind, Name: b.text("name"), Args: messagesInput(b["input"])})
 		}
-		apart = kind != "text"
 	}
-	t.Model, t.Text, t.Reasoning = whole.text("model"), paragraphs(texts), paragraphs(thoughts)
+	t.Model = whole.text("model")
+	t.Text, t.Reasoning = messagesTexts(content)
 	u := whole.object("usage")
 	cached := u.count("cache_read_input_tokens")
 	t.Usage = model.Usage{
@@ -138,14 +126,45 @@ func (messages) decode(whole object, t *Turn) error {
 	return nil
 }
 
+// messagesTexts are what blocks say, and think: texts in a row run on.
+func messagesTexts(content []object) (said, thought string) {
+	var texts, thoughts []string
+	apart := true
+	for _, b := range content {
+		kind := b.text("type")
+		switch kind {
+		case "text":
+			if apart {
+				texts = append(texts, "")
+			}
+			texts[len(texts)-1] += b.text("text")
+		case "thinking":
+			thoughts = append(thoughts, b.text("thinking"))
+		}
+		apart = kind != "text"
+	}
+	return paragraphs(texts), paragraphs(thoughts)
+}
+
 // messagesInput is a call's arguments: JSON, or where a stream brought what is none, a
 // string that holds what came (see messagesStream).
 func messagesInput(raw json.RawMessage) string {
-	var came string
-	if json.Unmarshal(raw, &came) == nil {
-		return cmp.Or(came, "{}")
+	if !given(raw) || raw[0] == '"' {
+		return cmp.Or(unquote(raw), "{}")
 	}
 	return compact(raw)
+}
+
+func (messages) usage() string { return "usage" }
+
+func (messages) only(whole object, text string) {
+	content := []any{}
+	if text != "" {
+		content = append(content, map[string]any{"type": "text", "text": text})
+	}
+	if whole.set("content", content); whole.text("stop_reason") == "tool_use" {
+		whole.set("stop_reason", "end_turn")
+	}
 }
 
 func (messages) edit(whole object, e Edit) {
@@ -196,6 +215,9 @@ type messagesStream struct {
 	message object
 	blocks  []*messagesBlock
 	done    bool
+	holds   bool
+	before  int  // blocks that began before it held
+	inside  bool // see within
 }
 
 type messagesBlock struct {
@@ -203,16 +225,64 @@ type messagesBlock struct {
 	start object
 	texts map[string]*strings.Builder // by the field that they are pieces of
 	cites []json.RawMessage
+	ended bool
 }
 
 func (messages) assemble() assembler { return &messagesStream{} }
 
 func (s *messagesStream) event(name string, data []byte) (mark, error) {
-	var piece messagesPiece // most events are
-	if json.Unmarshal(data, &piece) == nil && piece.Type == "content_block_delta" && s.message != nil {
+	blocks := len(s.blocks)
+	s.inside = false
+	at, err := s.read(name, data)
+	if !s.holds && at > going {
+		s.holds, s.before = true, blocks
+	}
+	return at, err
+}
+
+func (s *messagesStream) flowed() string {
+	content := make([]object, 0, s.before)
+	for _, b := range s.blocks[:s.before] {
+		content = append(content, b.whole())
+	}
+	text, _ := messagesTexts(content)
+	return text
+}
+
+func (s *messagesStream) within() bool { return s.holds && s.inside }
+
+func (*messagesStream) several() bool { return false }
+
+// splice implements assembler: the blocks come after those that have flowed.
+func (s *messagesStream) splice(whole object, text string) [][]byte {
+	w := clone(whole)
+	messages{}.edit(w, Edit{Thought: &text})
+	var f messagesFrames
+	f.blocks(w.list("content"), s.before)
+	f.end(w)
+	return f.all
+}
+
+// of is the block of an event. It remembers whether that began before the stream held.
+func (s *messagesStream) of(index int64, ends bool) *messagesBlock {
+	for i := len(s.blocks) - 1; i >= 0; i-- {
+		if b := s.blocks[i]; b.index == index {
+			s.inside = i < s.before && !b.ended
+			b.ended = b.ended || ends
+			return b
+		}
+	}
+	return nil
+}
+
+func (s *messagesStream) read(name string, data []byte) (mark, error) {
+	if !valid(data) {
+		return going, malformed("an event of its stream: %w", errNoObject)
+	}
+	if piece, ok := newMessagesPiece(data); ok && s.message != nil { // most events are
 		return going, s.piece(piece)
 	}
-	e, err := parseObject(data)
+	e, err := split(data)
 	if err != nil {
 		return going, malformed("an event of its stream: %w", err)
 	}
@@ -224,15 +294,18 @@ func (s *messagesStream) event(name string, data []byte) (mark, error) {
 	case "error":
 		return going, &inside{either(e["error"], data)}
 	case "message_start":
-		if s.message, err = parseObject(e["message"]); err != nil {
+		if s.message, err = split(e["message"]); err != nil {
 			return going, malformed("message_start: %w", err)
 		}
 	case "content_block_start":
 		s.blocks = append(s.blocks, &messagesBlock{index: e.count("index"), start: e.object("content_block"), texts: map[string]*strings.Builder{}})
+		if s.blocks[len(s.blocks)-1].start.text("type") == "tool_use" {
+			return calling, nil
+		}
 	case "content_block_delta":
 		return going, malformed("a piece of a block is none")
 	case "content_block_stop":
-		b := s.block(e.count("index"))
+		b := s.of(e.count("index"), true)
 		if b == nil {
 			return going, malformed("the events of its stream are out of order")
 		}
@@ -254,6 +327,10 @@ func (s *messagesStream) event(name string, data []byte) (mark, error) {
 		}
 		s.message.set("usage", usage)
 		return acting, nil
+	case "":
+		if given(e["error"]) { // a relay's failure has no type
+			return going, &inside{e["error"]}
+		}
 	case "message_stop":
 		s.done = true
 		return ended, nil
@@ -261,27 +338,30 @@ func (s *messagesStream) event(name string, data []byte) (mark, error) {
 	return going, nil
 }
 
-func (s *messagesStream) block(index int64) *messagesBlock {
-	for i := len(s.blocks) - 1; i >= 0; i-- {
-		if s.blocks[i].index == index {
-			return s.blocks[i]
-		}
-	}
-	return nil
-}
-
 // messagesPiece is a piece of a block.
 type messagesPiece struct {
-	Type  string `json:"type"`
-	Index int64  `json:"index"`
-	Delta struct {
-		Type      string          `json:"type"`
-		Text      string          `json:"text"`
-		Thinking  string          `json:"thinking"`
-		Signature string          `json:"signature"`
-		Partial   string          `json:"partial_json"`
-		Citation  json.RawMessage `json:"citation"`
-	} `json:"delta"`
+	index int64
+	kind  string
+	delta []byte // as it stands in the event
+}
+
+func newMessagesPiece(data []byte) (p messagesPiece, ok bool) {
+	for name, v := range members(data) {
+		switch {
+		case named(name, "type"):
+			ok = string(v) == `"content_block_delta"` || unquote(v) == "content_block_delta"
+		case named(name, "index"):
+			p.index = number(v)
+		case named(name, "delta"):
+			p.delta = v
+		}
+	}
+	for name, v := range members(p.delta) {
+		if named(name, "type") {
+			p.kind = unquote(v)
+		}
+	}
+	return p, ok && (!given(p.delta) || p.delta[0] == '{')
 }
 
 // messagesDeltas are the kinds of pieces, the field that a piece has, and the block's.
@@ -293,28 +373,29 @@ var messagesDeltas = []struct{ kind, from, field string }{
 }
 
 func (s *messagesStream) piece(p messagesPiece) error {
-	b := s.block(p.Index)
+	b := s.of(p.index, false)
 	if b == nil {
 		return malformed("the events of its stream are out of order")
 	}
-	add := func(field, text string) {
-		if b.texts[field] == nil {
-			b.texts[field] = &strings.Builder{}
+	if p.kind == "citations_delta" {
+		for name, v := range members(p.delta) {
+			if named(name, "citation") && given(v) {
+				b.cites = append(b.cites, v)
+			}
 		}
-		b.texts[field].WriteString(text)
+		return nil
 	}
-	switch d := p.Delta; d.Type {
-	case "text_delta":
-		add("text", d.Text)
-	case "thinking_delta":
-		add("thinking", d.Thinking)
-	case "signature_delta":
-		add("signature", d.Signature)
-	case "input_json_delta":
-		add("input", d.Partial)
-	case "citations_delta":
-		if given(d.Citation) {
-			b.cites = append(b.cites, d.Citation)
+	for _, d := range messagesDeltas {
+		if p.kind != d.kind {
+			continue
+		}
+		if b.texts[d.field] == nil {
+			b.texts[d.field] = &strings.Builder{}
+		}
+		for name, v := range members(p.delta) {
+			if v[0] == '"' && named(name, d.from) {
+				say(b.texts[d.field], v)
+			}
 		}
 	}
 	return nil
@@ -353,21 +434,34 @@ func (s *messagesStream) whole() (object, error) {
 
 // events implements codec.
 func (messages) events(whole object) [][]byte {
-	var frames [][]byte
-	send := func(kind string, fields map[string]any) {
-		fields["type"] = kind
-		frames = append(frames, event(kind, encode(fields)))
-	}
+	var f messagesFrames
 	begun := clone(whole)
 	begun.set("content", []any{})
-	ended := object{}
-	for _, k := range []string{"stop_reason", "stop_sequence", "stop_details", "container"} {
-		if v, ok := whole[k]; ok {
-			ended[k], begun[k] = v, encode(nil)
+	for _, k := range messagesEnds {
+		if _, ok := whole[k]; ok {
+			begun.set(k, nil)
 		}
 	}
-	send("message_start", map[string]any{"message": begun})
-	for i, b := range whole.list("content") {
+	f.send("message_start", map[string]any{"message": begun})
+	f.blocks(whole.list("content"), 0)
+	f.end(whole)
+	return f.all
+}
+
+// messagesEnds are the members that come with the end of a stream.
+var messagesEnds = []string{"stop_reason", "stop_sequence", "stop_details", "container"}
+
+// messagesFrames are the events of a stream.
+type messagesFrames struct{ all [][]byte }
+
+func (f *messagesFrames) send(kind string, fields map[string]any) {
+	fields["type"] = kind
+	f.all = append(f.all, event(kind, encode(fields)))
+}
+
+// blocks sends blocks of content, of which the first has a place.
+func (f *messagesFrames) blocks(content []object, place int) {
+	for i, b := range content {
 		start := clone(b)
 		var deltas []map[string]any
 		for _, d := range messagesDeltas {
@@ -391,20 +485,31 @@ func (messages) events(whole object) [][]byte {
 				deltas = append(deltas, map[string]any{"type": "citations_delta", "citation": c})
 			}
 		}
-		send("content_block_start", map[string]any{"index": i, "content_block": start})
+		f.send("content_block_start", map[string]any{"index": place + i, "content_block": start})
 		for _, d := range deltas {
-			send("content_block_delta", map[string]any{"index": i, "delta": d})
+			f.send("content_block_delta", map[string]any{"index": place + i, "delta": d})
 		}
-		send("content_block_stop", map[string]any{"index": i})
+		f.send("content_block_stop", map[string]any{"index": place + i})
 	}
-	usage := either(whole["usage"], encode(object{}))
-	send("message_delta", map[string]any{"delta": ended, "usage": usage})
-	send("message_stop", map[string]any{})
-	return frames
+}
+
+func (f *messagesFrames) end(whole object) {
+	ended := object{}
+	for _, k := range messagesEnds {
+		if v, ok := whole[k]; ok {
+			ended[k] = v
+		}
+	}
+	f.send("message_delta", map[string]any{"delta": ended, "usage": either(whole["usage"], encode(object{}))})
+	f.send("message_stop", map[string]any{})
+}
+
+func (m messages) broke(status int, message string) []byte {
+	return event("error", m.fail(status, message))
 }
 
 func (messages) fail(status int, message string) []byte {
-	kinds := map[int]string{401: "authentication_error", 403: "permission_error", 404: "not_found_error", 413: "request_too_large", 504: "timeout_error"}
+	kinds := map[int]string{401: "authentication_error", 403: "permission_error", 404: "not_found_error", 413: "request_too_large", 429: "rate_limit_error", 503: "overloaded_error", 504: "timeout_error"}
 	kind := cmp.Or(kinds[status], "invalid_request_error")
 	if status >= 500 && kinds[status] == "" {
 		kind = "api_error"

@@ -12,8 +12,23 @@ import (
 // enter waits until Pace lets a request go. Where it does not, the program has been
 // answered.
 func (x *exchange) enter(bytes int) bool {
-	if x.opts.Pace == nil {
+	f := x.paced(bytes)
+	switch {
+	case f == nil:
 		return true
+	case f.Kind == Held:
+		x.fault(*f)
+		x.refuse(f.Status, f.What)
+	default:
+		x.fail(f.Kind, 0, f.What)
+	}
+	return false
+}
+
+// paced waits until Pace lets a request go, or says why it does not.
+func (x *exchange) paced(bytes int) *Fault {
+	if x.opts.Pace == nil {
+		return nil
 	}
 	x.idle.Stop() // how long this takes is not the server's doing
 	x.total.Stop()
@@ -23,15 +38,12 @@ func (x *exchange) enter(bytes int) bool {
 	switch {
 	case err == nil:
 		x.leave = leave
-		return true
+		return nil
 	case x.ctx.Err() != nil:
 		kind, what := transportFault(x.ctx, "", err)
-		x.fail(kind, 0, what)
-	default:
-		x.fault(Fault{Kind: Held, Status: Held.status(), What: err.Error(), Err: err})
-		x.refuse(Held.status(), err.Error())
+		return &Fault{Kind: kind, What: what}
 	}
-	return false
+	return &Fault{Kind: Held, Status: Held.status(), What: err.Error(), Err: err}
 }
 
 // left tells Pace what came of the request that it has let go, once.

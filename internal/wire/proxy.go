@@ -27,6 +27,9 @@ type Options struct {
 	Upstream *url.URL
 	Key      string // put in the place of the dummy, and sent to Upstream alone; empty: none is sent
 	Dummy    string // what the program holds
+	// PassKeys passes on the keys that the program shows, as they come, instead: whoever asks
+	// has a key of the server. Key and Dummy stay empty. What the proxy tells holds none.
+	PassKeys bool
 	// Protocols are those that are served; none: all.
 	Protocols []Protocol
 	// Asides says what is done with requests that are no turns; what is not named is
@@ -40,6 +43,9 @@ type Options struct {
 	OnAside func(Aside)
 	OnFault func(Fault)
 	Edit    Editor // nil: turns are passed on as they come
+	// Flow lets the text and the reasoning of a stream go on as they come where an Editor
+	// stands: it is the action that waits for him, which is every call, and the end.
+	Flow bool
 	// Pace is asked before each request for a turn is sent; it knows its size (see
 	// [model.Weight]). The time that it takes is nobody's. What it refuses is not sent. Nil:
 	// requests go at once.
@@ -66,6 +72,8 @@ type Proxy struct {
 	http   http.RoundTripper
 	secret [][]byte
 	turns  atomic.Int64
+
+	renamed renamed
 }
 
 // shortest is the least length of a key: a shorter one could not be told from text.
@@ -78,7 +86,9 @@ func New(o Options) (*Proxy, error) {
 		return nil, errors.New("wire: the upstream is no http or https URL")
 	case o.Upstream.User != nil || o.Upstream.RawQuery != "" || o.Upstream.Fragment != "":
 		return nil, fmt.Errorf("wire: upstream %s://%s…: a base URL has no user name, query or fragment", o.Upstream.Scheme, o.Upstream.Host)
-	case o.Dummy == "":
+	case o.PassKeys && (o.Dummy != "" || o.Key != ""):
+		return nil, errors.New("wire: keys either pass or are exchanged: with PassKeys there is neither Key nor Dummy")
+	case o.Dummy == "" && !o.PassKeys:
 		return nil, errors.New("wire: a dummy key is needed, which the program is to show")
 	case o.Key != "" && len(o.Key) < shortest:
 		return nil, fmt.Errorf("wire: the key has fewer than %d bytes: it could not be kept from the program", shortest)
@@ -119,6 +129,14 @@ func (p *Proxy) Close() {
 	}
 }
 
+// Refuse answers a request that is not served now, in the form of its protocol. It is told
+// to nobody.
+func (p *Proxy) Refuse(w http.ResponseWriter, r *http.Request, status int, what string) {
+	at, _, _ := p.route(r)
+	x := &exchange{Proxy: p, w: w, in: r, at: at, codec: codecOf(at.protocol), n: -1}
+	x.answer(status, x.codec.fail(status, ours+what))
+}
+
 // exchange is a request and what is known of it.
 type exchange struct {
 	*Proxy
@@ -129,16 +147,17 @@ type exchange struct {
 	n     int
 	began time.Time
 
-	ctx   context.Context
-	stop  context.CancelCauseFunc
-	idle  *time.Timer
-	total *time.Timer
-	leave func(model.Response, error) // of Pace, while a request is with the server
-	err   error                       // of the connection, for fault
-	size  int                         // of the request, as it is before it is compressed
-	asked Request
-	sent  []byte // the body, as it is sent
-	read  object // the same, decoded
+	ctx    context.Context
+	stop   context.CancelCauseFunc
+	idle   *time.Timer
+	total  *time.Timer
+	leave  func(model.Response, error) // of Pace, while a request is with the server
+	err    error                       // of the connection, for fault
+	size   int                         // of the request, as it is before it is compressed
+	asked  Request
+	asCame bool   // the body is sent as it came
+	sent   []byte // the body, as it is sent
+	read   object // the same, decoded
 }
 
 // ServeHTTP implements http.Handler.
@@ -191,7 +210,7 @@ func list(all []Protocol) string {
 // fault reports what went wrong.
 func (x *exchange) fault(f Fault) {
 	f.N, f.Protocol, f.Method, f.Path = x.n, x.at.protocol, x.in.Method, x.in.URL.Path
-	f.What, f.Request = string(x.clean([]byte(f.What))), x.asked
+	f.What, f.Request = string(x.hide(x.clean([]byte(f.What)))), x.asked
 	if f.Server == nil {
 		f.Server = f.model(x.err)
 	}
@@ -200,6 +219,9 @@ func (x *exchange) fault(f Fault) {
 		x.opts.OnFault(f)
 	}
 }
+
+// ours is how the proxy's own words begin.
+const ours = "agentbound's proxy: "
 
 // fail answers with an error of the protocol, and reports it. Status 0: that of its kind.
 func (x *exchange) fail(k Kind, status int, what string) {
@@ -213,7 +235,11 @@ func (x *exchange) fail(k Kind, status int, what string) {
 
 // refuse answers with an error of the protocol.
 func (x *exchange) refuse(status int, what string) {
-	body := x.clean(x.codec.fail(status, "agentbound's proxy: "+what))
+	x.answer(status, x.hide(x.clean(x.codec.fail(status, ours+what))))
+}
+
+// answer is one of the proxy's own.
+func (x *exchange) answer(status int, body []byte) {
 	h := x.w.Header()
 	h.Set("Content-Type", "application/json")
 	h.Set("Content-Length", fmt.Sprint(len(body)))
@@ -225,7 +251,11 @@ func (x *exchange) refuse(status int, what string) {
 func (x *exchange) body() ([]byte, bool) {
 	control := http.NewResponseController(x.w)
 	_ = control.SetReadDeadline(time.Now().Add(x.opts.Idle))
-	body, err := io.ReadAll(http.MaxBytesReader(nil, x.in.Body, x.opts.MaxRequest))
+	var all bytes.Buffer
+	// What is announced is believed up to a bound, and one read more tells that it has ended.
+	all.Grow(int(min(max(x.in.ContentLength, 0), 1<<20)) + bytes.MinRead)
+	_, err := all.ReadFrom(http.MaxBytesReader(nil, x.in.Body, x.opts.MaxRequest))
+	body := all.Bytes()
 	_ = control.SetReadDeadline(time.Time{})
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		x.fail(UnreadableRequest, http.StatusRequestEntityTooLarge, fmt.Sprintf("the request has more than %d bytes", x.opts.MaxRequest))
@@ -292,7 +322,10 @@ func endToEnd(from http.Header) http.Header {
 // compresses what it was asked not to.
 func (x *exchange) send(body []byte, asCame bool) (*http.Response, error) {
 	to := *x.opts.Upstream
-	to.Path, to.RawPath, to.RawQuery = x.in.URL.Path, x.in.URL.RawPath, withoutKey(x.in.URL.RawQuery)
+	to.Path, to.RawPath, to.RawQuery = x.in.URL.Path, x.in.URL.RawPath, x.in.URL.RawQuery
+	if !x.opts.PassKeys {
+		to.RawQuery = withoutKey(to.RawQuery)
+	}
 	out, err := http.NewRequestWithContext(x.ctx, x.in.Method, to.String(), bytes.NewReader(body))
 	if err != nil {
 		return nil, errors.New("the request cannot be made")

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/agentbound/agentbound/model"
@@ -29,21 +30,26 @@ func (x *exchange) serveTurn() {
 		x.fail(UnreadableRequest, 0, fmt.Sprintf("the request cannot be read: %v", err))
 		return
 	}
-	x.sent = body
+	x.sent, x.asCame = body, true
 	x.asked = x.codec.request(x.read, x.at.name)
 	x.asked.Digest = digest(plain)
 	x.asked.Stream = x.asked.Stream || x.at.stream
+	if kept, ok := x.renamed.get(x.asked.Previous); ok && x.at.protocol == Responses {
+		x.read.set("previous_response_id", kept)
+		x.sent, x.asCame = encode(x.read), false
+	}
 	x.size = max(len(plain), len(body))
 	if x.opts.Edit != nil {
 		x.edited()
 		return
 	}
-	res, ok := x.ask(body, true)
+	res, ok := x.ask(x.sent, x.asCame)
 	if !ok {
 		return
 	}
 	defer res.Body.Close()
-	from := bufio.NewReaderSize(res.Body, 32<<10)
+	from := reader(res.Body)
+	defer readers.Put(from)
 	if x.streamed(res, from) {
 		x.stream(res, from)
 		return
@@ -68,11 +74,8 @@ func (x *exchange) ask(body []byte, asCame bool) (*http.Response, bool) {
 		res, err := x.send(body, asCame)
 		if err != nil {
 			x.err = err
-			kind, what := transportFault(x.ctx, x.opts.Upstream.Host, err)
-			if errors.Is(err, errCoded) {
-				kind, what = BadAnswer, err.Error()
-			}
-			x.fail(kind, 0, what)
+			f := x.unsent(err)
+			x.fail(f.Kind, 0, f.What)
 			return nil, false
 		}
 		if res.StatusCode >= 200 && res.StatusCode <= 299 {
@@ -93,20 +96,35 @@ func (x *exchange) turned(res *http.Response, n int) bool {
 		x.cut(res, raw, err)
 		return false
 	}
-	fault := transport.Status(res.StatusCode, transport.Said(raw, x.opts.Key))
-	fault.After = max(fault.After, transport.After(res.Header, time.Now()))
-	again := n < x.opts.Attempts && overload(fault) && fault.After <= longestWait
-	x.fault(Fault{Kind: Server, Status: res.StatusCode, What: fault.What, Server: fault, Again: again})
-	if !again {
+	f := x.refused(res, raw)
+	f.Again = n < x.opts.Attempts && overload(f.Server) && f.Server.After <= longestWait
+	x.fault(f)
+	if !f.Again {
 		x.whole(res, raw)
 		return false
 	}
-	if err := x.rest(n, fault.After); err != nil {
+	if err := x.rest(n, f.Server.After); err != nil {
 		kind, what := transportFault(x.ctx, x.opts.Upstream.Host, err)
 		x.fail(kind, 0, what)
 		return false
 	}
 	return true
+}
+
+// unsent is a request that brought no answer.
+func (x *exchange) unsent(err error) Fault {
+	if errors.Is(err, errCoded) {
+		return Fault{Kind: BadAnswer, What: err.Error()}
+	}
+	kind, what := transportFault(x.ctx, x.opts.Upstream.Host, err)
+	return Fault{Kind: kind, What: what}
+}
+
+// refused is an answer that is a failure.
+func (x *exchange) refused(res *http.Response, raw []byte) Fault {
+	fault := transport.Status(res.StatusCode, transport.Said(x.hide(raw), x.opts.Key))
+	fault.After = max(fault.After, transport.After(res.Header, time.Now()))
+	return Fault{Kind: Server, Status: res.StatusCode, What: fault.What, Server: fault}
 }
 
 // eventStream is how a stream begins, whatever its content type says.
@@ -124,12 +142,26 @@ func (x *exchange) streamed(res *http.Response, from *bufio.Reader) bool {
 	return eventStream.Match(begins)
 }
 
+// What answers are read through is used again: nothing of it stays with a request.
+var (
+	rooms   = sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}
+	readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 32<<10) }}
+)
+
+func reader(from io.Reader) *bufio.Reader {
+	r := readers.Get().(*bufio.Reader)
+	r.Reset(from)
+	return r
+}
+
 var errLarge = errors.New("too large")
 
 // all reads an answer to its end; an error comes with what there was before it.
 func (x *exchange) all(from io.Reader) ([]byte, error) {
 	var b bytes.Buffer
-	piece := make([]byte, 32<<10)
+	room := rooms.Get().(*[]byte)
+	defer rooms.Put(room)
+	piece := *room
 	for {
 		n, err := from.Read(piece)
 		b.Write(piece[:n])
@@ -215,22 +247,27 @@ func (x *exchange) turn(whole object) (Turn, error) {
 
 // report hands a turn over, or says why there is none.
 func (x *exchange) report(t Turn, err error, status int) {
-	if failed, ok := errors.AsType[*inside](err); ok {
-		fault := transport.Inside(failed.raw, x.opts.Key)
-		x.fault(Fault{Kind: Server, Status: status, What: fault.What, Server: fault})
-		return
-	}
 	if err == nil {
 		x.left(model.Response{Usage: t.Usage}, nil)
 	}
 	switch {
-	case errors.Is(err, errBroken):
-		x.fault(Fault{Kind: Connection, Status: status, What: err.Error()})
 	case err != nil:
-		x.fault(Fault{Kind: BadAnswer, Status: status, What: err.Error()})
+		x.fault(x.unread(err, status))
 	case x.opts.OnTurn != nil:
 		x.opts.OnTurn(t)
 	}
+}
+
+// unread is an answer that is no turn.
+func (x *exchange) unread(err error, status int) Fault {
+	if failed, ok := errors.AsType[*inside](err); ok {
+		fault := transport.Inside(x.hide(failed.raw), x.opts.Key)
+		return Fault{Kind: Server, Status: status, What: fault.What, Server: fault}
+	}
+	if errors.Is(err, errBroken) {
+		return Fault{Kind: Connection, Status: status, What: err.Error()}
+	}
+	return Fault{Kind: BadAnswer, Status: status, What: err.Error()}
 }
 
 // relay is a stream on its way. What would let the program know of a call, or of the end,
@@ -253,7 +290,9 @@ func (x *exchange) stream(res *http.Response, from io.Reader) {
 	x.w.WriteHeader(res.StatusCode)
 	r := &relay{exchange: x, status: res.StatusCode, stream: x.codec.assemble()}
 	err := x.write(nil)
-	piece := make([]byte, 32<<10)
+	room := rooms.Get().(*[]byte)
+	defer rooms.Put(room)
+	piece := *room
 	for err == nil {
 		var n int
 		n, err = from.Read(piece)

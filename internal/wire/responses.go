@@ -6,9 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/agentbound/agentbound/model"
 )
@@ -17,7 +17,7 @@ import (
 type responses struct{}
 
 func (responses) request(body object, _ string) Request {
-	r := Request{Model: body.text("model"), Previous: body.text("previous_response_id"), Stream: string(body["stream"]) == "true", Choices: 1, Most: int(body.count("max_output_tokens"))}
+	r := Request{Model: body.text("model"), Previous: body.text("previous_response_id"), Stored: string(body["store"]) != "false", Stream: string(body["stream"]) == "true", Choices: 1, Most: int(body.count("max_output_tokens"))}
 	for _, t := range body.list("tools") {
 		r.Tools = append(r.Tools, responsesTools(t, "")...)
 	}
@@ -198,6 +198,13 @@ func responsesUsage(u object) model.Usage {
 	}
 }
 
+func (responses) usage() string { return "usage" }
+
+func (responses) only(whole object, text string) {
+	whole.set("output", []any{})
+	responses{}.edit(whole, Edit{Thought: &text})
+}
+
 func (responses) edit(whole object, e Edit) {
 	var out []object
 	said := e.Thought == nil
@@ -240,31 +247,131 @@ func (responses) edit(whole object, e Edit) {
 // responsesStream puts the events of a stream together: the response as it ended, with
 // the items that were complete before it, where it has none.
 type responsesStream struct {
-	last object
-	done map[int]object
+	last  object
+	done  map[int]object
+	begun object // the response, as it began
+	next  int64  // the number of the event that comes next
+	holds bool
+	open  map[int64]bool // items that began before it held, and have not ended
+	items int            // how many began before
+	inner bool           // see within
+	said  []*responsesText
 }
 
-func (responses) assemble() assembler { return &responsesStream{done: map[int]object{}} }
+// responsesText is the text of an item, as far as it came.
+type responsesText struct {
+	item int64
+	text strings.Builder
+}
 
-var responsesPiece = regexp.MustCompile(`^response\.[a-z_.]+\.delta$`)
+func (responses) assemble() assembler {
+	return &responsesStream{done: map[int]object{}, open: map[int64]bool{}}
+}
 
 func (s *responsesStream) event(name string, data []byte) (mark, error) {
-	if string(bytes.TrimSpace(data)) == "[DONE]" {
+	if s.inner = false; string(bytes.TrimSpace(data)) == "[DONE]" {
 		return going, nil
 	}
-	var head struct { // most events are pieces: the items and the response come whole in the end
-		Type string `json:"type"`
+	if !valid(data) {
+		return going, malformed("an event of its stream: %w", errNoObject)
 	}
-	if json.Unmarshal(data, &head) == nil && responsesPiece.MatchString(head.Type) {
-		return going, nil
+	var head, delta []byte
+	place := int64(-1)
+	for name, v := range members(data) {
+		switch {
+		case named(name, "type"):
+			head = v
+		case named(name, "delta"):
+			delta = v
+		case named(name, "output_index"):
+			place = number(v)
+		case named(name, "sequence_number"):
+			s.next = max(s.next, number(v)+1)
+		}
 	}
-	e, err := parseObject(data)
+	s.inner = s.holds && s.open[place]
+	kind := unquote(head)
+	at := going
+	var err error
+	switch {
+	case kind == "response.output_text.delta":
+		if !s.holds && len(delta) > 1 && delta[0] == '"' {
+			say(s.text(place), delta)
+		}
+	case kind == "response.function_call_arguments.delta", kind == "response.custom_tool_call_input.delta":
+		at = calling
+	case strings.HasPrefix(kind, "response.") && strings.HasSuffix(kind, ".delta"):
+		// Most events are pieces: the items and the response come whole in the end.
+	default:
+		at, err = s.read(name, data, place)
+	}
+	s.holds = s.holds || at > going
+	return at, err
+}
+
+// text is that of an item.
+func (s *responsesStream) text(item int64) *strings.Builder {
+	if n := len(s.said) - 1; n < 0 || s.said[n].item != item {
+		s.said = append(s.said, &responsesText{item: item})
+	}
+	return &s.said[len(s.said)-1].text
+}
+
+func (s *responsesStream) flowed() string {
+	var texts []string
+	for _, t := range s.said {
+		texts = append(texts, t.text.String())
+	}
+	return paragraphs(texts)
+}
+
+func (s *responsesStream) within() bool { return s.inner }
+
+func (*responsesStream) several() bool { return false }
+
+// splice implements assembler. The items come after those that have flowed, which are the
+// first of the response that ends the stream. Clients refuse two items of one id, and a
+// response that ends under another id than it began with: see renamed.
+func (s *responsesStream) splice(whole object, text string) [][]byte {
+	w := clone(whole)
+	responses{}.edit(w, Edit{Thought: &text})
+	more := w.list("output")
+	flowed := s.last.list("output")
+	flowed = flowed[:min(s.items, len(flowed))]
+	known := map[string]bool{}
+	for _, it := range flowed {
+		known[it.text("id")] = true
+	}
+	for _, it := range more {
+		id := it.text("id")
+		for id != "" && known[id] { // of a server that counts anew in each answer
+			id += "_2"
+			it.set("id", id)
+		}
+		known[id] = true
+	}
+	f := &responsesWriter{from: s.next}
+	for i, it := range more {
+		f.item(s.items+i, it)
+	}
+	w.set("output", append(slices.Clone(flowed), more...))
+	for _, k := range []string{"id", "created_at", "previous_response_id"} {
+		if given(s.begun[k]) {
+			w[k] = s.begun[k]
+		}
+	}
+	f.send("response."+cmp.Or(w.text("status"), "completed"), map[string]any{"response": w})
+	return f.frames
+}
+
+func (s *responsesStream) read(name string, data []byte, place int64) (mark, error) {
+	e, err := split(data)
 	if err != nil {
 		return going, malformed("an event of its stream: %w", err)
 	}
 	switch kind := cmp.Or(e.text("type"), name); kind {
 	case "response.completed", "response.incomplete":
-		if s.last, err = parseObject(e["response"]); err != nil {
+		if s.last, err = split(e["response"]); err != nil {
 			return going, malformed("the response that ends its stream: %w", err)
 		}
 		return ended, nil
@@ -272,8 +379,19 @@ func (s *responsesStream) event(name string, data []byte) (mark, error) {
 		return going, &inside{either(e.object("response")["error"], data)}
 	case "error":
 		return going, &inside{either(e["error"], data)}
+	case "response.created":
+		s.begun = e.object("response")
+	case "response.output_item.added":
+		it := e.object("item")
+		if _, mine := responsesCall(it); mine && it.text("type") != "message" && it.text("type") != "reasoning" {
+			return calling, nil
+		}
+		if !s.holds {
+			s.open[place], s.items = true, max(s.items, int(place)+1)
+		}
 	case "response.output_item.done":
 		it := e.object("item")
+		s.ended(it, place)
 		var at int
 		_ = json.Unmarshal(e["output_index"], &at)
 		s.done[at] = it
@@ -288,6 +406,23 @@ func (s *responsesStream) event(name string, data []byte) (mark, error) {
 		}
 	}
 	return going, nil
+}
+
+// ended: an item is complete. A server that sends no pieces of a text sends it here.
+func (s *responsesStream) ended(it object, place int64) {
+	delete(s.open, place)
+	if s.holds {
+		return
+	}
+	if _, mine := responsesCall(it); mine && it.text("type") != "message" && it.text("type") != "reasoning" {
+		return
+	}
+	s.items = max(s.items, int(place)+1)
+	if t := s.text(place); t.Len() == 0 && it.text("type") == "message" {
+		for _, p := range it.list("content") {
+			t.WriteString(p.text("text"))
+		}
+	}
 }
 
 func (s *responsesStream) whole() (object, error) {
@@ -336,10 +471,13 @@ func (responses) events(whole object) [][]byte {
 	return s.frames
 }
 
-type responsesWriter struct{ frames [][]byte }
+type responsesWriter struct {
+	frames [][]byte
+	from   int64 // the number of the first event
+}
 
 func (s *responsesWriter) send(kind string, fields map[string]any) {
-	fields["type"], fields["sequence_number"] = kind, len(s.frames)
+	fields["type"], fields["sequence_number"] = kind, s.from+int64(len(s.frames))
 	s.frames = append(s.frames, event(kind, encode(fields)))
 }
 
@@ -404,3 +542,46 @@ func (s *responsesWriter) part(j int, p object, at func(map[string]any) map[stri
 }
 
 func (responses) fail(status int, message string) []byte { return chat{}.fail(status, message) }
+
+// renamed are answers that a server keeps, and that clients know by another id: a turn that
+// went on with a second answer has the id of the first, which is how its stream began. A
+// request that goes on from it is told to the server by the id of the second. Of many the
+// newest are remembered.
+type renamed struct {
+	mu   sync.Mutex
+	ids  map[string]string
+	made []string // oldest first
+}
+
+const mostRenamed = 10_000
+
+func (r *renamed) put(known, kept string) {
+	if known == "" || kept == "" || known == kept {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ids == nil {
+		r.ids = map[string]string{}
+	}
+	if len(r.made) >= mostRenamed {
+		delete(r.ids, r.made[0])
+		r.made = r.made[1:]
+	}
+	r.ids[known], r.made = kept, append(r.made, known)
+}
+
+func (r *renamed) get(known string) (string, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	kept, ok := r.ids[known]
+	return kept, ok
+}
+
+func (responses) broke(status int, message string) []byte {
+	code := "server_error"
+	if status < 500 {
+		code = "invalid_request_error"
+	}
+	return event("error", encode(map[string]any{"type": "error", "code": code, "message": message, "param": nil, "sequence_number": 0}))
+}

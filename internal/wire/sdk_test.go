@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/anthropics/anthropic-sdk-go/v2"
@@ -191,6 +192,25 @@ func TestVendorsClients(t *testing.T) {
 		}
 		if got := asks(&wire.Edit{Thought: thought("I wait. “So.”\n")}); got != fmt.Sprintf(saidForm, "I wait. “So.”\n", thoughts, calls, stop) {
 			t.Errorf("%s, edited: %s", name, got)
+		}
+		// The text flows; a turn that is changed goes on with the answer to a second request.
+		goes := func(o wire.Options, play modeltest.Player) string {
+			t.Helper()
+			p := modeltest.Serve(t, modeltest.Options{Protocol: v.peer, Key: realKey, Play: play, Reasoning: reasoning, Piece: 5})
+			o.Flow = true
+			said, err := v.asks(t.Context(), front(t, p.URL, o))
+			if err != nil {
+				t.Errorf("%s, flowing: %v", name, err)
+			}
+			return said
+		}
+		if got := goes(wire.Options{Edit: func(context.Context, wire.Turn) (wire.Edit, error) { return wire.Edit{}, nil }}, reads("I read both.")); got != want {
+			t.Errorf("%s, flowing and kept: %s, want %s", name, got, want)
+		}
+		var seen []wire.Turn
+		got := splitBars(goes(wire.Options{Edit: corrects(&seen, goesOn)}, replays("I read both.", "As I said.")))
+		if !strings.HasPrefix(got[0], "I read both."+mark+corrected) || !strings.HasSuffix(got[0], "As I said.") || !strings.Contains(got[2], "c") || strings.Contains(got[2], "Ä") || got[3] != stop {
+			t.Errorf("%s, going on: %q", name, got)
 		}
 		ends := map[string]string{"responses": "completed", "chat": "stop", "messages": "end_turn", "generateContent": "STOP"}[name]
 		if got := asks(&wire.Edit{Withhold: true}); got != fmt.Sprintf(saidForm, text, thoughts, "[]", ends) {

@@ -49,8 +49,9 @@ type Turn struct {
 	Usage     model.Usage
 	Others    int // further choices or candidates in the answer, which are not decoded
 
-	Draft *Turn // what the model said, where an edit changed it
-	Took  time.Duration
+	Flowed string // of the text, what the program has already (see Options.Flow)
+	Draft  *Turn  // what the model said, where an edit changed it
+	Took   time.Duration
 }
 
 // Call is a call as the model wrote it. Args is raw text, JSON or not.
@@ -71,6 +72,7 @@ type Request struct {
 	Previous string    // the id of a response that the server is to know; Messages are what is new
 	Digest   string    // SHA-256 of the body, in hex
 	Usage    bool      // chat completions: a stream is to tell its usage
+	Stored   bool      // responses: the server keeps the answer, and is to know it by its id
 	Choices  int       // how many answers are wanted
 	Most     int       // tokens that an answer may have; 0: not said
 }
@@ -107,14 +109,22 @@ type Edit struct {
 	// calls. Reasoning stays: it may be signed, and the provider wants it back. Nil: the
 	// text stays.
 	Thought *string
+	// Add is text that follows the turn's own, or what of it has flowed.
+	Add string
 	// Withhold keeps the calls from the program: the turn ends without them.
 	Withhold bool
 	// Again has the request sent once more with these messages, of users and assistants,
-	// at its end. Its answer comes to the Editor as Attempt 1, which may not ask again.
+	// at its end. Its answer comes to the Editor as Attempt 1, which may not ask again. With
+	// it, Thought or Add stand before what the answer says, and the usage of both is told.
 	Again []Message
+	// Else is what becomes of the turn where Again brings no answer, which is a fault that
+	// is told. Nil: the program gets the failure.
+	Else *Edit
 }
 
-func (e Edit) keeps() bool { return e.Thought == nil && !e.Withhold && len(e.Again) == 0 }
+func (e Edit) keeps() bool {
+	return e.Thought == nil && e.Add == "" && !e.Withhold && len(e.Again) == 0
+}
 
 // settle fills in the Thought.
 func (t *Turn) settle(summary bool) {

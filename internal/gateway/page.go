@@ -1,0 +1,49 @@
+package gateway
+
+import (
+	_ "embed"
+	"html/template"
+	"io"
+	"time"
+)
+
+//go:embed page.html
+var pageText string
+
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"stamp": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") },
+	"short": func(digest string) string { return digest[:min(12, len(digest))] },
+	"side":  func(s Side) *Side { return &s },
+}).Parse(pageText))
+
+// most is how many entries a page holds, newest first.
+const most = 2000
+
+// WritePage writes a log as one page that needs nothing else.
+func WritePage(w io.Writer, entries []Entry, unread []string) error {
+	type count struct {
+		Result Result
+		N      int
+	}
+	view := struct {
+		Entries []Entry
+		All     int
+		Counts  []count
+		Unread  []string
+	}{All: len(entries), Unread: unread}
+	for _, r := range []Result{Changed, Opened, Closed, Failed, Undelivered, Kept} {
+		n := 0
+		for _, e := range entries {
+			if e.Result == r {
+				n++
+			}
+		}
+		if n > 0 {
+			view.Counts = append(view.Counts, count{r, n})
+		}
+	}
+	for i := len(entries) - 1; i >= 0 && len(view.Entries) < most; i-- {
+		view.Entries = append(view.Entries, entries[i])
+	}
+	return page.Execute(w, view)
+}
