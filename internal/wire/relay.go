@@ -226,6 +226,7 @@ func (x *exchange) whole(res *http.Response, raw []byte) {
 func (x *exchange) decode(raw []byte) (Turn, object, error) {
 	var whole object
 	var err error
+	raw = bytes.TrimPrefix(raw, bom)
 	if trimmed := bytes.TrimSpace(raw); x.at.stream && bytes.HasPrefix(trimmed, []byte("[")) {
 		whole, err = geminiList(trimmed)
 	} else if whole, err = parseObject(raw); err != nil {
