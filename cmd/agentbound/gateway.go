@@ -205,7 +205,7 @@ func newGatewayAudit(std stdio) *cobra.Command {
 				return err
 			}
 			for _, line := range unread {
-				fmt.Fprintln(std.err, "cannot be read: "+line)
+				fmt.Fprintln(std.err, "cannot be read: "+plainLine(line))
 			}
 			if out == "" {
 				return auditLines(std, entries)
@@ -234,7 +234,7 @@ func auditLines(std stdio, entries []gateway.Entry) error {
 		if e.After != nil {
 			after = calledNames(e.After.Calls)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s → %s\t%s\n", e.Time.UTC().Format(time.DateTime), e.Mode, e.Result, e.Protocol, calledNames(e.Before.Calls), after, dash(e.Failure))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s → %s\t%s\n", e.Time.UTC().Format(time.DateTime), plainLine(e.Mode), plainLine(string(e.Result)), plainLine(e.Protocol), calledNames(e.Before.Calls), after, dash(plainLine(e.Failure)))
 	}
 	return w.Flush()
 }
@@ -242,7 +242,7 @@ func auditLines(std stdio, entries []gateway.Entry) error {
 func calledNames(all []gateway.Called) string {
 	var names []string
 	for _, c := range all {
-		names = append(names, c.Tool)
+		names = append(names, plainLine(c.Tool))
 	}
 	return dash(strings.Join(names, ","))
 }

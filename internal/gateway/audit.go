@@ -98,11 +98,20 @@ func (g *Gateway) enter(r *review, t *wire.Turn) {
 	if err := g.opts.Audit.Append(e); err != nil {
 		g.meters.audits.WithLabelValues("failed").Inc()
 		g.opts.Log.Error("an edit is not in the audit log", "error", err)
-		g.ready.Store(false)
+		g.missed.Store(true)
 		return
 	}
 	g.meters.audits.WithLabelValues("written").Inc()
-	g.ready.Store(true)
+	g.missed.Store(false)
+}
+
+// ready reports whether requests should come. Where an entry could not be written the log
+// is tried again: who is sent no requests has no other occasion to.
+func (g *Gateway) ready() bool {
+	if g.missed.Load() && g.opts.Audit.try() == nil {
+		g.missed.Store(false)
+	}
+	return !g.ends.Load() && !g.missed.Load()
 }
 
 // entry is what is told of a review.
@@ -238,6 +247,26 @@ func (a *Audit) Append(e Entry) error {
 	a.size += int64(n)
 	a.torn = n > 0 && n < len(line) || n == 0 && a.torn
 	if err != nil {
+		return err
+	}
+	return a.file.Sync()
+}
+
+// try writes an empty line, which is no entry.
+func (a *Audit) try() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.file == nil {
+		if err := a.open(); err != nil {
+			return err
+		}
+	}
+	if _, err := os.Lstat(a.path); err != nil {
+		return err // it is written where nobody finds it
+	}
+	n, err := a.file.Write([]byte{'\n'})
+	a.size += int64(n)
+	if a.torn = a.torn && n == 0; err != nil {
 		return err
 	}
 	return a.file.Sync()

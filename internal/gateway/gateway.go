@@ -56,7 +56,8 @@ type Gateway struct {
 	shadows sync.WaitGroup
 	live    context.Context // ends where shadows have to
 	end     context.CancelFunc
-	ready   atomic.Bool
+	ends    atomic.Bool // no request is taken any more
+	missed  atomic.Bool // an entry could not be written
 }
 
 // New gives a gateway, or says what its options lack. Nothing is sent yet.
@@ -95,7 +96,6 @@ func New(o Options) (*Gateway, error) {
 	if g.proxy, err = wire.New(w); err != nil {
 		return nil, err
 	}
-	g.ready.Store(true)
 	return g, nil
 }
 

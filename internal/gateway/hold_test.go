@@ -144,3 +144,39 @@ func TestNoCallPasses(t *testing.T) {
 		})
 	}
 }
+
+// TestLateCalls: what comes after the end of a turn that was kept was decided on by nobody.
+func TestLateCalls(t *testing.T) {
+	late := `{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","type":"function","function":{"name":"wipe","arguments":"{}"}}]}}]}`
+	kept := said(true, draft)
+	for _, piece := range []string{kept + ": bye\n\n" + frames(late), kept + "data: [DONE]\n\n{}\n\n" + frames(late)} {
+		s := front(t, sends(t, "text/event-stream", piece, false), nil, gateway.Options{})
+		_, got, err := post(t.Context(), t, s.base+"/chat/completions", strings.Replace(chatAsksNow, `"read"`, `"wipe"`, 1))
+		if err != nil || !strings.HasPrefix(got, kept) || strings.Contains(got[len(kept):], "wipe") {
+			t.Errorf("%v, %s", err, got)
+		}
+	}
+}
+
+const chatAsksNow = `{"model":"m","stream":true,"messages":[{"role":"user","content":"Do."}],"tools":[{"type":"function","function":{"name":"read"}}]}`
+
+// TestRedirects: a server that sends clients elsewhere would send them past the gateway.
+func TestRedirects(t *testing.T) {
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "https://elsewhere.invalid"+r.URL.Path, http.StatusTemporaryRedirect)
+	}))
+	t.Cleanup(up.Close)
+	s := front(t, up.URL, nil, gateway.Options{})
+	res, got, err := post(t.Context(), t, s.base+"/chat/completions", chatAsksNow)
+	if err != nil || res.StatusCode != http.StatusBadGateway || res.Header.Get("Location") != "" || !strings.Contains(got, "past the proxy") {
+		t.Errorf("%v, %v, %s", err, res, got)
+	}
+	res, err = http.Get(s.base + "/v1/models")
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if res.StatusCode != http.StatusBadGateway || res.Header.Get("Location") != "" {
+		t.Error(res)
+	}
+}

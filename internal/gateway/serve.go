@@ -50,7 +50,7 @@ func (g *Gateway) Serve(ctx context.Context, clients, admin net.Listener) error 
 	case failed = <-served:
 	case <-ctx.Done():
 	}
-	g.ready.Store(false)
+	g.ends.Store(true)
 	grace, done := context.WithTimeout(context.WithoutCancel(ctx), g.opts.Grace)
 	defer done()
 	if err := front.Shutdown(grace); err != nil {
@@ -68,7 +68,7 @@ func (g *Gateway) admin(l net.Listener) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+healthPath, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
 	mux.HandleFunc("GET "+readyPath, func(w http.ResponseWriter, _ *http.Request) {
-		if !g.ready.Load() {
+		if !g.ready() {
 			http.Error(w, "not ready: the gateway ends, or its audit log cannot be written", http.StatusServiceUnavailable)
 			return
 		}

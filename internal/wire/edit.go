@@ -108,7 +108,7 @@ func (x *exchange) secondDraft(e Edit) (draft, bool) {
 // decide asks the Editor, however long he takes: that is not the server's doing.
 func (x *exchange) decide(t Turn, flows bool) (Edit, *Fault) {
 	x.idle.Stop()
-	e, err := x.opts.Edit(x.ctx, t)
+	e, err := x.opts.Edit(x.ctx, x.told(t))
 	x.alive()
 	if err == nil {
 		err = e.check(t, flows)
