@@ -106,7 +106,8 @@ func (x *exchange) draft(body []byte, asCame bool) (d draft, ok bool) {
 		x.cut(res, nil, err)
 		return d, false
 	}
-	var failure []byte // the event that is one
+	d.raw = x.clean(d.raw) // before it is told, too
+	var failure []byte     // the event that is one
 	if d.streamed = x.isStream(d.res, d.raw); d.streamed {
 		d.turn, d.whole, failure, err = x.decodeStream(d.raw)
 	} else {
