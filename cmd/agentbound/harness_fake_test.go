@@ -193,7 +193,7 @@ func TestProgramsThatEnd(t *testing.T) {
 		"goes on":  {"", agentbound.Done, 0},
 		"leaves":   {"", agentbound.Unstated, 1}, // it says nothing, and its second call is none
 		"dies":     {"fake@1: it ended with status -1", agentbound.Unstated, 0},
-		"swallows": {"fake@1: the program was ended: memory", agentbound.Unstated, 0},
+		"swallows": {"fake@1: the program was ended, at its limit of memory", agentbound.Unstated, 0},
 		"calls on": {"and its model proposed it fewer times", agentbound.Unstated, 0},
 	} {
 		r := playFake(t, mode, turns())

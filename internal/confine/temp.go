@@ -11,9 +11,10 @@ import (
 )
 
 // Folders of TempDir are told apart from those of nobody by a lock, which ends with its
-// process however that dies.
+// process however that dies. Programs tell their models the path of their home: its name
+// must not say what it is for.
 const (
-	tempPrefix = "confine-"
+	tempPrefix = "session-"
 	lockName   = "agentbound.lock"
 )
 

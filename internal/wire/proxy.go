@@ -68,8 +68,8 @@ type Proxy struct {
 	turns  atomic.Int64
 }
 
-// shortest is the least length of a key: a shorter one could not be told from text.
-const shortest = 8
+// ShortestKey is the least length of a key: a shorter one could not be told from text.
+const ShortestKey = 8
 
 // New gives a proxy, or says what its options lack. Nothing is sent yet.
 func New(o Options) (*Proxy, error) {
@@ -80,8 +80,8 @@ func New(o Options) (*Proxy, error) {
 		return nil, fmt.Errorf("wire: upstream %s://%s…: a base URL has no user name, query or fragment", o.Upstream.Scheme, o.Upstream.Host)
 	case o.Dummy == "":
 		return nil, errors.New("wire: a dummy key is needed, which the program is to show")
-	case o.Key != "" && len(o.Key) < shortest:
-		return nil, fmt.Errorf("wire: the key has fewer than %d bytes: it could not be kept from the program", shortest)
+	case o.Key != "" && len(o.Key) < ShortestKey:
+		return nil, fmt.Errorf("wire: the key has fewer than %d bytes: it could not be kept from the program", ShortestKey)
 	case o.Key != "" && strings.Contains(o.Dummy, o.Key):
 		return nil, errors.New("wire: the dummy key holds the real one")
 	}
