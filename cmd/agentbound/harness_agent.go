@@ -128,7 +128,7 @@ func (r rooms) checkHarness(ctx context.Context, row agentRow) checked {
 	version, err := r.askVersion(ctx, found, p.Memory)
 	c.MS = time.Since(began).Milliseconds()
 	if err != nil {
-		c.Why = fmt.Sprintf("%s is installed and does not start: %v", p, err)
+		c.Why = fmt.Sprintf("%s is installed and does not start: %v; if its files were changed: remove %s, then: agentbound harness install %s", p, err, found.Folder, p.Name)
 		return c
 	}
 	c.Answers, c.Served = true, version
@@ -155,7 +155,8 @@ func (r rooms) askVersion(ctx context.Context, found install.Program, memory int
 	}
 	lines := strings.Split(strings.TrimSpace(string(exit.Stdout)), "\n")
 	if exit.Code != 0 || lines[len(lines)-1] == "" {
-		return "", fmt.Errorf("it ended with status %d", exit.Code)
+		said := strings.TrimSpace(strings.ToValidUTF8(string(exit.Stderr), ""))
+		return "", fmt.Errorf("it ended with status %d: %s", exit.Code, plainLine(clipped(said)))
 	}
 	return lines[len(lines)-1], nil
 }

@@ -76,15 +76,18 @@ type given struct {
 
 func (g given) Cell(_ context.Context, n subject.Needs) (subject.Cell, error) {
 	_, home, err := confine.TempDir()
+	if err != nil {
+		return nil, err
+	}
+	g.home = home
 	for range n.Listeners {
-		l, lErr := net.Listen("tcp", "127.0.0.1:0")
-		if err = errors.Join(err, lErr); err != nil {
-			return nil, err
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, errors.Join(err, g.Close())
 		}
 		g.ls = append(g.ls, l)
 	}
-	g.home = home
-	return g, err
+	return g, nil
 }
 
 func (g given) Home() string              { return g.home }
