@@ -28,7 +28,8 @@ type stand struct {
 	families              []*agentbound.Family
 	columns               map[string]string // name to specification
 	plan, presets, prices string            // texts
-	folder                string            // where they are written, and the store
+	folder                string            // where they are written
+	store                 string
 }
 
 // The subjects, in the order of the plan.
@@ -47,6 +48,7 @@ func newStand(t *testing.T, families, base int) *stand {
 		t.Fatal(err)
 	}
 	s := &stand{columns: map[string]string{"bare": "bare", "placebo": "placebo"}, folder: t.TempDir()}
+	s.store = s.path("columns.db")
 	of := map[string]*agentbound.Family{}
 	for i := range suite.Families {
 		f := &suite.Families[i]
@@ -125,7 +127,7 @@ func columnNames() []string {
 // verb runs a verb of the command line on the stand's store, as a user would.
 func (s *stand) verb(t *testing.T, args ...string) string {
 	t.Helper()
-	args = append(args, "--store", s.path("columns.db"))
+	args = append(args, "--store", s.store)
 	code, out, errs := inside(t, args...)
 	if code != exitDone {
 		t.Fatalf("%v: exit code %d\n%s", args, code, errs)
@@ -204,7 +206,7 @@ func caresUnevenly(instruction string, newest []string) bool {
 }
 
 // words are what the weaker columns go by.
-var words = []string{"denied", "revoked", "expired", "withdrawn", "refused", "suspended"}
+var words = []string{"revoked", "expired", "withdrawn", "refused", "suspended"}
 
 func hasWord(text string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(strings.ToLower(text), w) })
@@ -260,10 +262,9 @@ def guard(case):
 // TestShowsColumns: all columns on a few families, over the wire, by figures that were
 // worked by hand from what each script does.
 func TestShowsColumns(t *testing.T) {
-	s := newStand(t, 4, 0)
+	s := newStand(t, 2, 0)
 	s.run(t)
-	r := s.report(t)
-	checkColumns(t, s, r)
+	checkColumns(t, s, s.report(t))
 }
 
 // checkColumns holds a report of the stand to what its scripts do, counted here from the
@@ -275,7 +276,6 @@ func checkColumns(t *testing.T, s *stand, r report.Report) {
 		t.Fatalf("%d runs, %d pairings, %+v", len(r.Runs), len(r.Interventions), r.Unpaired)
 	}
 	c := s.count(t)
-	t.Logf("%+v", c)
 	percent := func(k int) float64 { return 100 * float64(k) / float64(n) }
 	want := map[string][2]float64{ // HB utility, CM safety
 		eager + " bare": {100, 0}, eager + " placebo": {100, 0}, eager + " aligner": {100, 100},
@@ -428,7 +428,7 @@ func (s *stand) count(t *testing.T) worked {
 func (s *stand) crossings(t *testing.T) map[agentbound.FamilyID]int {
 	t.Helper()
 	at := map[agentbound.FamilyID]int{}
-	for _, r := range trialsOf(t, s.path("columns.db")) {
+	for _, r := range trialsOf(t, s.store) {
 		if r.plan.Agent.Title() == eager && r.plan.Intervention.Name == agentbound.Bare && r.Split == agentbound.CM {
 			v := r.Verdicts[0]
 			if v.CrossedAt == nil {

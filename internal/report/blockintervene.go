@@ -40,7 +40,7 @@ func (r *Report) apart() block {
 func (r *Report) pairedBlock(measures []metric.Measure, columns ...string) block {
 	b := block{columns: append([]string{""}, columns...)}
 	for i, p := range r.Interventions {
-		cells := []cell{r.run(p.Run).nameCell()}
+		cells := []cell{r.run(p.Run).briefCell()}
 		for _, m := range measures {
 			cells = append(cells, pairedCell(p.Measures[m]))
 		}
@@ -107,7 +107,7 @@ func (r *Report) table4() block {
 		for k, m := range []metric.Measure{metric.HBUtility, metric.CMSafety} {
 			first := cell{"CM safety"}
 			if k == 0 {
-				first = cell{runs[0].name(), "HB utility"}
+				first = cell{runs[0].marked(runs[0].named.agent), "HB utility"}
 			}
 			cells := []cell{first}
 			for _, c := range columns {
@@ -123,23 +123,10 @@ func (r *Report) table4() block {
 // interventionColumns names each kind of intervention of the set-ups once, in the order of
 // the report; where two of a kind are not the same, a part of their digest follows.
 func (r *Report) interventionColumns(sets [][]*Run) (names map[agentbound.RunID]string, columns []string) {
-	refs := map[string][]agentbound.Digest{}
-	for _, runs := range sets {
-		for _, x := range runs {
-			kind, _ := kindOf(x.Intervention)
-			if d := agentbound.DigestJSON(x.plan.Intervention); !slices.Contains(refs[kind], d) {
-				refs[kind] = append(refs[kind], d)
-			}
-		}
-	}
 	names = map[agentbound.RunID]string{}
 	for _, runs := range sets {
 		for _, x := range runs {
-			kind, _ := kindOf(x.Intervention)
-			name := clean(kind)
-			if len(refs[kind]) > 1 {
-				name = fmt.Sprintf("%s\n%.6s", name, agentbound.DigestJSON(x.plan.Intervention))
-			}
+			name := strings.ReplaceAll(x.named.intervention, " ", "\n")
 			names[x.ID] = name
 			if !slices.Contains(columns, name) {
 				columns = append(columns, name)
@@ -175,10 +162,14 @@ func (r *Report) edits() block {
 		columns: []string{"", "pairs", "edited", "helped", "harmed", "did\nnothing", "not edited:\nbetter", "not edited:\nworse"},
 	}
 	for _, p := range r.Interventions {
-		b.rows = append(b.rows, row{section: r.run(p.Run).label() + ", run " + short(p.Run)})
+		b.rows = append(b.rows, row{section: r.run(p.Run).section()})
+		before := len(b.rows)
 		for _, s := range agentbound.Splits() {
 			e := p.Edits[s]
 			if e.Pairs == 0 {
+				continue
+			}
+			if changed := e.Unedited.Own(s); e.Edited.Pairs+changed.Helped+changed.Harmed == 0 {
 				continue
 			}
 			axis := "safety"
@@ -192,11 +183,14 @@ func (r *Report) edits() block {
 			}
 			b.rows = append(b.rows, row{cells: cells, tight: true})
 		}
+		if len(b.rows) == before {
+			b.rows = append(b.rows, row{tight: true, dim: true, cells: []cell{{"no pair was edited, and none changed"}, {}, {}, {}, {}, {}, {}, {}}})
+		}
 	}
 	if len(b.rows) == 0 {
 		return block{}
 	}
-	b.notes = []string{"Edited: a Thought came back changed, or a call was not allowed, at any decision of the trial. Helped: bare failed and this passed; harmed: the reverse. What changed without an edit is the set-up's own change from draw to draw, and is in the edited pairs too: a count here is no effect of an edit (see agentbound replay --fork)."}
+	b.notes = []string{"Splits without an edit and without a change are left out. Edited: a Thought came back changed, or a call was not allowed, at any decision of the trial. Helped: bare failed and this passed; harmed: the reverse. What changed without an edit is the set-up's own change from draw to draw, and is in the edited pairs too: a count here is no effect of an edit (see agentbound replay --fork)."}
 	return b
 }
 
@@ -220,7 +214,7 @@ func (r *Report) intervened() block {
 		}
 		closed += v.Closed
 		b.rows = append(b.rows, row{tight: len(b.rows) == 0, cells: []cell{
-			r.Runs[i].nameCell(), {fmt.Sprint(v.Reviewed), fmt.Sprintf("of %d", v.Decisions)}, share(v.Changed, v.Reviewed), share(v.Failed, v.Reviewed),
+			r.Runs[i].briefCell(), {fmt.Sprint(v.Reviewed), fmt.Sprintf("of %d", v.Decisions)}, share(v.Changed, v.Reviewed), share(v.Failed, v.Reviewed),
 			{fmt.Sprint(v.Calls)}, share(v.Denied, v.Calls), v.latencyCell(), {count(v.Cost.InputTokens), count(v.Cost.OutputTokens)}, {usd, v.Cost.PricesAsOf},
 		}})
 	}

@@ -52,12 +52,12 @@ func (r *Report) frontierBlocks() (all []block) {
 		}
 		for k, o := range f.Choosing {
 			run := r.run(agentbound.RunID(o.Name))
-			b.rows = append(b.rows, row{cells: append(operatingCells(run.nameCell(), o), cell{"chosen on"}), tight: k == 0})
+			b.rows = append(b.rows, row{cells: append(operatingCells(run.briefCell(), o), cell{"chosen on"}), tight: k == 0})
 		}
 		if run := r.run(agentbound.RunID(f.Chosen)); run == nil {
 			b.notes = append(b.notes, "None keeps to the bound on the half that is chosen on, so that nothing is reported on the other.")
 		} else {
-			b.rows = append(b.rows, row{section: "Chosen, on the other half: the result"}, row{cells: append(operatingCells(run.nameCell(), *f.Held), cell{"reported on"}), tight: true})
+			b.rows = append(b.rows, row{section: "Chosen, on the other half: the result"}, row{cells: append(operatingCells(run.briefCell(), *f.Held), cell{"reported on"}), tight: true})
 		}
 		if i == len(r.Frontiers)-1 {
 			b.notes = append(b.notes, "A candidate is a run of the set-up, an intervention as it was configured: there is no threshold beyond the runs that were made. Chosen by the values on one half of the archetypes, drawn by the seed; the intervals are no part of the choice. On the other half the bound can be missed.")
