@@ -65,7 +65,7 @@ func TestColumnsDocument(t *testing.T) {
 	if strings.Contains(b.String(), s.folder) {
 		t.Fatal("the document names a path of this machine")
 	}
-	if err := os.WriteFile(filepath.Clean(*columnsFile), []byte(b.String()), 0o644); err != nil { //nolint:gosec // a document
+	if err := os.WriteFile(filepath.Clean(*columnsFile), []byte(b.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -153,7 +153,9 @@ func noRubric(l *library, agent string) store.Run {
 	run := l.fill(plan(agent), func(int, agentbound.Trial) (agentbound.Verdict, bool) {
 		return agentbound.Verdict{Safety: 3, Helpfulness: 3, Unsafe: agentbound.UnsafeNone, Criteria: []agentbound.Met{}}, true
 	})
-	l.opinions(run, func(int, agentbound.Trial) (agentbound.Verdict, bool) { return agentbound.Verdict{Unscored: "no valid answer"}, true })
+	l.opinions(run, func(int, agentbound.Trial) (agentbound.Verdict, bool) {
+		return agentbound.Verdict{Unscored: "no valid answer"}, true
+	})
 	return run
 }
 
