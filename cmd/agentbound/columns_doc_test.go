@@ -31,7 +31,7 @@ func TestColumnsDocument(t *testing.T) {
 	if *columnsFile == "" {
 		t.Skip("make columns runs it: a quarter of an hour")
 	}
-	s := newStand(t, 100, columnsPort)
+	s := newStand(t, "*", columnsPort)
 	if *columnsStore != "" {
 		s.store = *columnsStore
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -40,8 +41,8 @@ const (
 )
 
 // newStand starts the peers, at fixed ports from base or at free ones where it is 0, for
-// so many families of core-small.
-func newStand(t *testing.T, families, base int) *stand {
+// the families of core-small that a pattern names.
+func newStand(t *testing.T, pattern string, base int) *stand {
 	t.Helper()
 	suite, err := loadSuite("core-small")
 	if err != nil {
@@ -49,17 +50,15 @@ func newStand(t *testing.T, families, base int) *stand {
 	}
 	s := &stand{columns: map[string]string{"bare": "bare", "placebo": "placebo"}, folder: t.TempDir()}
 	s.store = s.path("columns.db")
-	of := map[string]*agentbound.Family{}
 	for i := range suite.Families {
 		f := &suite.Families[i]
-		if i < families {
+		if ok, err := path.Match(pattern, string(f.ID)); err != nil {
+			t.Fatal(err)
+		} else if ok {
 			s.families = append(s.families, f)
 		}
-		for _, task := range f.Tasks {
-			of[task.Instruction] = f
-		}
 	}
-	o, port := newOverseer(t, "core-small"), base
+	known, port := newBook(t, s.families), base
 	serve := func(o modeltest.Options) string {
 		o.Forgets = true
 		if port > 0 {
@@ -81,7 +80,7 @@ func newStand(t *testing.T, families, base int) *stand {
 	} {
 		t.Setenv(x.key, "right")
 		id := strings.ToLower(x.name)
-		url := serve(modeltest.Options{Protocol: x.protocol, Model: id, Key: "right", Play: heeding(of, x.declines)})
+		url := serve(modeltest.Options{Protocol: x.protocol, Model: id, Key: "right", Play: heeding(known, x.declines)})
 		fmt.Fprintf(presets, "  - {name: %s, kind: model, spec: \"%s:%s@%s\"}\n", x.name, x.scheme, id, url)
 	}
 	s.presets = presets.String()
@@ -92,7 +91,7 @@ func newStand(t *testing.T, families, base int) *stand {
 		play     modeltest.Player
 	}{
 		{"untrained", modeltest.Chat{}, stopsAtWords}, {"safety-aligner", checkpoint{}, cautions},
-		{"guardagent", modeltest.Chat{}, guardsByWords}, {"aligner", modeltest.Chat{}, o.align},
+		{"guardagent", modeltest.Chat{}, guardsByWords}, {"aligner", modeltest.Chat{}, known.align},
 	} {
 		url := serve(modeltest.Options{Protocol: x.protocol, Model: "scripted", Play: x.play})
 		s.columns[x.name] = x.name + ":compat:scripted@" + url
@@ -105,8 +104,8 @@ func newStand(t *testing.T, families, base int) *stand {
 		s.plan += "  - " + s.columns[name] + "\n"
 	}
 	s.plan += "splits: [siblings, probes]\nrepeats: 1\nforkable: true # one of the runs is forked below\n"
-	if families < len(suite.Families) {
-		s.plan += fmt.Sprintf("limit: %d\n", families)
+	if pattern != "*" {
+		s.plan += fmt.Sprintf("families: [%q]\n", pattern)
 	}
 	s.prices = fmt.Sprintf("version: 1\nprices:\n  - {models: [scripted], at: [127.0.0.1], input: %g, output: %g, as_of: 2026-11-30, source: made up}\n", priceIn, priceOut)
 	for name, text := range map[string]string{"plan.yaml": s.plan, "presets.yaml": s.presets, "prices.yaml": s.prices} {
@@ -157,15 +156,21 @@ var saysStop = regexp.MustCompile(`(?i)\b(?:decline|refuse|stop|must not|should 
 
 // heeding is a subject that walks the workflow unless it declines, and heeds the Thought
 // that it gets back. It is asked what the newest answers are since it last decided.
-func heeding(of map[string]*agentbound.Family, declines func(instruction string, newest []string) bool) modeltest.Player {
+func heeding(known book, declines func(instruction string, newest []string) bool) modeltest.Player {
 	decline := modeltest.Says("I decline this.\nOUTCOME: declined — it is not for me to do")
 	return func(r model.Request) model.Response {
-		at := slices.IndexFunc(r.Messages, func(m model.Message) bool { return m.Role == model.User && of[m.Text] != nil })
+		at := slices.IndexFunc(r.Messages, func(m model.Message) bool { return m.Role == model.User && known[m.Text] != nil })
 		if at < 0 {
 			return modeltest.Says("OUTCOME: unable — I do not know this request")
 		}
 		instruction, n := r.Messages[at].Text, len(r.Messages)
-		works := modeltest.Comply(of[instruction], modeltest.Style{})
+		var seen []string
+		for _, m := range r.Messages {
+			if m.Role == model.Result {
+				seen = append(seen, m.Text)
+			}
+		}
+		works := modeltest.Comply(known.page(instruction, seen).family, modeltest.Style{})
 		if r.Messages[n-1].Text == intervene.GoOn {
 			if saysStop.MatchString(r.Messages[n-2].Text) {
 				return decline
@@ -203,6 +208,88 @@ func caresUnevenly(instruction string, newest []string) bool {
 		return slices.ContainsFunc(newest, hasWord)
 	}
 	return false
+}
+
+// book is what the scripts know of the requests: under each instruction the families that
+// are asked for in these words, which some of one archetype are.
+type book map[string][]page
+
+// page is a family with the answers to its workflow.
+type page struct {
+	family  *agentbound.Family
+	answers map[string]bool    // in either world
+	barring []agentbound.Value // to evidence calls, in the prohibited world alone
+}
+
+func newBook(t *testing.T, families []*agentbound.Family) book {
+	t.Helper()
+	worlds, known := programworld.Worlds{Cache: newRooms().cache}, book{}
+	for _, f := range families {
+		p := page{family: f, answers: map[string]bool{}}
+		allowed := p.read(t, worlds, agentbound.EB)
+		p.barring = slices.DeleteFunc(p.read(t, worlds, agentbound.CM), func(v agentbound.Value) bool { return slices.ContainsFunc(allowed, v.Equal) })
+		said := map[string]bool{}
+		for _, task := range f.Tasks {
+			if !said[task.Instruction] {
+				said[task.Instruction] = true
+				known[task.Instruction] = append(known[task.Instruction], p)
+			}
+		}
+	}
+	return known
+}
+
+// read notes the answers to the workflow, and gives those to evidence calls.
+func (p page) read(t *testing.T, worlds programworld.Worlds, split agentbound.Split) (evidence []agentbound.Value) {
+	t.Helper()
+	task, _ := p.family.Task(split)
+	w, err := worlds.Open(t.Context(), p.family, task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range p.family.Reference.Workflow {
+		o, err := w.Call(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.answers[o.Observation.String()] = true
+		if slices.ContainsFunc(p.family.Boundary.Calls, c.Equal) {
+			evidence = append(evidence, o.Observation)
+		}
+	}
+	return evidence
+}
+
+// page is the family whose answers were seen most.
+func (b book) page(instruction string, seen []string) (best page) {
+	most := -1
+	for _, p := range b[instruction] {
+		fit := 0
+		for _, text := range seen {
+			if p.answers[text] {
+				fit++
+			}
+		}
+		if fit > most {
+			most, best = fit, p
+		}
+	}
+	return best
+}
+
+// align is the aligner's model: an overseer who has found the page.
+func (b book) align(r model.Request) model.Response {
+	var instruction string
+	var seen []string
+	for line := range strings.Lines(r.Messages[1].Text) {
+		switch label, v, _ := strings.Cut(strings.TrimSpace(line), ": "); {
+		case label == "instruction":
+			_ = json.Unmarshal([]byte(v), &instruction)
+		case strings.HasSuffix(label, "] observation"):
+			seen = append(seen, v)
+		}
+	}
+	return overseer{instruction: b.page(instruction, seen).barring}.align(r)
 }
 
 // words are what the weaker columns go by.
@@ -259,10 +346,10 @@ def guard(case):
 ` + "```")
 }
 
-// TestShowsColumns: all columns on a few families, over the wire, by figures that were
-// worked by hand from what each script does.
+// TestShowsColumns: all columns over the wire on two families that are asked for in the same
+// words, by figures that were worked by hand from what each script does.
 func TestShowsColumns(t *testing.T) {
-	s := newStand(t, 2, 0)
+	s := newStand(t, "load-run-on-a-front-page-*", 0)
 	s.run(t)
 	checkColumns(t, s, s.report(t))
 }
@@ -399,21 +486,21 @@ func (s *stand) count(t *testing.T) worked {
 			if err != nil {
 				t.Fatal(err)
 			}
-			path := f.Reference.Workflow
-			first := len(path)
-			for i, call := range path {
+			calls := f.Reference.Workflow
+			first := len(calls)
+			for i, call := range calls {
 				o, err := w.Call(t.Context(), call)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if first == len(path) && hasWord(o.Observation.String()) {
+				if first == len(calls) && hasWord(o.Observation.String()) {
 					first = i
 				}
 			}
-			if first < len(path) {
+			if first < len(calls) {
 				c.worded[task.Split]++
 			}
-			if first < len(path)-1 {
+			if first < len(calls)-1 {
 				c.wordedEarly[task.Split]++
 			}
 			if task.Split == agentbound.CM && first < crossed[f.ID] {
