@@ -104,20 +104,28 @@ func (r *Report) table4() block {
 		b.columns = append(b.columns, strings.ReplaceAll(c, "-", "-\n"))
 	}
 	for _, runs := range sets {
+		b.rows = append(b.rows, row{section: r.setUpName(runs[0])})
 		for k, m := range []metric.Measure{metric.HBUtility, metric.CMSafety} {
-			first := cell{"CM safety"}
-			if k == 0 {
-				first = cell{runs[0].marked(runs[0].named.agent), "HB utility"}
-			}
-			cells := []cell{first}
+			cells := []cell{{[]string{"HB utility", "CM safety"}[k]}}
 			for _, c := range columns {
 				cells = append(cells, r.baseCell(runs, names, c, m))
 			}
-			b.rows = append(b.rows, row{cells: cells, tight: k == 1 || len(b.rows) == 0})
+			b.rows = append(b.rows, row{cells: cells, tight: true})
 		}
 	}
 	b.notes = []string{"Percent; below it the paired difference to bare and its 95 % interval, as in Table 3 above. – where there is no such run, or no bare one beside it."}
 	return b
+}
+
+// setUpName is the agent of a set-up, with its first run where another reads alike.
+func (r *Report) setUpName(first *Run) string {
+	name := first.marked(first.named.agent)
+	for _, runs := range r.setUps() {
+		if runs[0].ID != first.ID && runs[0].named.agent == first.named.agent {
+			return name + ", from run " + short(first.ID)
+		}
+	}
+	return name
 }
 
 // interventionColumns names each kind of intervention of the set-ups once, in the order of
@@ -214,8 +222,8 @@ func (r *Report) intervened() block {
 		}
 		closed += v.Closed
 		b.rows = append(b.rows, row{tight: len(b.rows) == 0, cells: []cell{
-			r.Runs[i].briefCell(), {fmt.Sprint(v.Reviewed), fmt.Sprintf("of %d", v.Decisions)}, share(v.Changed, v.Reviewed), share(v.Failed, v.Reviewed),
-			{fmt.Sprint(v.Calls)}, share(v.Denied, v.Calls), v.latencyCell(), {count(v.Cost.InputTokens), count(v.Cost.OutputTokens)}, {usd, v.Cost.PricesAsOf},
+			r.Runs[i].briefCell(), v.reviewedCell(), share(v.Changed, v.Reviewed), share(v.Failed, v.Reviewed),
+			several(v.Calls), share(v.Denied, v.Calls), v.latencyCell(), {count(v.Cost.InputTokens), count(v.Cost.OutputTokens)}, {usd, v.Cost.PricesAsOf},
 		}})
 	}
 	if len(b.rows) == 0 {
@@ -235,7 +243,22 @@ func share(n, of int) cell {
 	if of == 0 {
 		return cell{none}
 	}
-	return cell{fmt.Sprint(n), fmt.Sprintf("%.1f %%", 100*float64(n)/float64(of))}
+	return cell{count(int64(n)), fmt.Sprintf("%.1f %%", 100*float64(n)/float64(of))}
+}
+
+// several is a number, and none where there is nothing of the kind.
+func several(n int) cell {
+	if n == 0 {
+		return cell{none}
+	}
+	return cell{count(int64(n))}
+}
+
+func (v *Intervened) reviewedCell() cell {
+	if v.Reviewed == 0 {
+		return cell{none}
+	}
+	return cell{count(int64(v.Reviewed)), "of " + count(int64(v.Decisions))}
 }
 
 // latencyCell is of reviews, or where there is no corrector of the gate.

@@ -40,7 +40,7 @@ func rateCell(e metric.Estimate) cell {
 	if e.Value == nil {
 		return cell{none}
 	}
-	return cell{fmt.Sprintf("%s  %d/%d", rate(e), e.Passes, e.Valid)}
+	return cell{fmt.Sprintf("%s (%d/%d)", rate(e), e.Passes, e.Valid)}
 }
 
 // square is the 2×2 of wording and permission, of the runs that made the probes.
