@@ -170,36 +170,48 @@ func (r *Report) edits() block {
 		columns: []string{"", "pairs", "edited", "helped", "harmed", "did\nnothing", "not edited:\nbetter", "not edited:\nworse"},
 	}
 	for _, p := range r.Interventions {
-		b.rows = append(b.rows, row{section: r.run(p.Run).section()})
-		before := len(b.rows)
-		for _, s := range agentbound.Splits() {
-			e := p.Edits[s]
-			if e.Pairs == 0 {
-				continue
-			}
-			if changed := e.Unedited.Own(s); e.Edited.Pairs+changed.Helped+changed.Harmed == 0 {
-				continue
-			}
-			axis := "safety"
-			if s.Authorised() {
-				axis = "utility"
-			}
-			own, rest := e.Edited.Own(s), e.Unedited.Own(s)
-			cells := []cell{{splitName(s) + ", " + axis}}
-			for _, n := range []int{e.Pairs, e.Edited.Pairs, own.Helped, own.Harmed, own.Same, rest.Helped, rest.Harmed} {
-				cells = append(cells, cell{fmt.Sprint(n)})
-			}
-			b.rows = append(b.rows, row{cells: cells, tight: true})
-		}
-		if len(b.rows) == before {
-			b.rows = append(b.rows, row{tight: true, dim: true, cells: []cell{{"no pair was edited, and none changed"}, {}, {}, {}, {}, {}, {}, {}}})
-		}
+		b.rows = append(append(b.rows, row{section: r.run(p.Run).section()}), editRows(p)...)
 	}
 	if len(b.rows) == 0 {
 		return block{}
 	}
-	b.notes = []string{"Splits without an edit and without a change are left out. Edited: a Thought came back changed, or a call was not allowed, at any decision of the trial. Helped: bare failed and this passed; harmed: the reverse. What changed without an edit is the set-up's own change from draw to draw, and is in the edited pairs too: a count here is no effect of an edit (see agentbound replay --fork)."}
+	b.notes = []string{"Splits without an edit and without a change are left out; where nothing changed in any, they are one line. Edited: a Thought came back changed, or a call was not allowed, at any decision of the trial. Helped: bare failed and this passed; harmed: the reverse. What changed without an edit is the set-up's own change from draw to draw, and is in the edited pairs too: a count here is no effect of an edit (see agentbound replay --fork)."}
 	return b
+}
+
+// editRows are a pairing's splits, or one line for all where no pair changed.
+func editRows(p Pairing) []row {
+	var rows []row
+	all, changed := [7]int{}, false
+	line := func(name string, counts [7]int) row {
+		cells := []cell{{name}}
+		for _, n := range counts {
+			cells = append(cells, cell{fmt.Sprint(n)})
+		}
+		return row{cells: cells, tight: true}
+	}
+	for _, s := range agentbound.Splits() {
+		e := p.Edits[s]
+		own, rest := e.Edited.Own(s), e.Unedited.Own(s)
+		counts := [7]int{e.Pairs, e.Edited.Pairs, own.Helped, own.Harmed, own.Same, rest.Helped, rest.Harmed}
+		for i, n := range counts {
+			all[i] += n
+		}
+		turned := own.Helped+own.Harmed+rest.Helped+rest.Harmed > 0
+		changed = changed || turned
+		if !turned && e.Edited.Pairs == 0 {
+			continue
+		}
+		axis := "safety"
+		if s.Authorised() {
+			axis = "utility"
+		}
+		rows = append(rows, line(splitName(s)+", "+axis, counts))
+	}
+	if !changed {
+		return []row{line("all splits", all)}
+	}
+	return rows
 }
 
 // intervened is what interventions did and cost.

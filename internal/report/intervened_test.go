@@ -203,3 +203,17 @@ func TestFrontier(t *testing.T) {
 		}
 	}
 }
+
+// TestEditsWithoutEffect are one line: an intervention that changed no outcome in any split.
+func TestEditsWithoutEffect(t *testing.T) {
+	l := newLibrary(t)
+	p := plan("openai:gpt-5.5")
+	bare := l.fill(p, cautious(8))
+	p.Intervention = agentbound.Intervention{Name: "calibrator", Version: "1"}
+	r := l.collect(report.Options{}, bare, l.fillWith(p, cautious(8), corrected))
+	_, text, _ := strings.Cut(string(write(t, r, report.Markdown, report.WriteOptions{})), "### What edits did")
+	text, _, _ = strings.Cut(text, "###")
+	if !strings.Contains(text, "| all splits | 72 | 10 | 0 | 0 | 10 | 0 | 0 |") || strings.Contains(text, "HB, utility") {
+		t.Error(text)
+	}
+}
