@@ -1,7 +1,7 @@
 # make demo and make test need Go 1.26 or later and nothing else.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build suites examples harnesses test test-race lint fmt bench fuzz cover vuln clean go-version tiny-model frameworks verdicts gateway-bench gateway-soak gateway-clients
+.PHONY: help demo build suites examples harnesses test test-race lint fmt bench fuzz cover vuln clean go-version tiny-model frameworks verdicts gateway-bench gateway-soak gateway-clients columns
 
 FUZZTIME ?= 10s
 TOOLBIN  ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/agentbound/tools-$(shell cksum <tools/go.sum | cut -d' ' -f1)
@@ -49,6 +49,9 @@ endif
 
 verdicts: go-version ## all of core-small through each protocol's peer gives the same verdicts (ten minutes)
 	go test ./model/modeltest -run TestVerdicts -families 100 -timeout 100m
+
+columns: go-version ## all columns on core-small beside scripted subjects: Tables 3 and 4 (docs/columns.md; a quarter of an hour)
+	go test ./cmd/agentbound -run TestColumnsDocument -columns "$(CURDIR)/docs/columns.md" -timeout 100m
 
 FRAMEWORKS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/agentbound/frameworks
 
