@@ -116,7 +116,7 @@ clean: ## remove what make built here
 	rm -rf bin coverage.out
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 go-version:
 	@command -v go >/dev/null || { echo 'agentbound needs Go 1.26 or later; no go is on PATH. See https://go.dev/dl/'; exit 1; }
