@@ -1,7 +1,7 @@
 # make demo and make test need Go 1.26 or later and nothing else.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build suites examples harnesses test test-race lint fmt bench fuzz cover vuln clean go-version tiny-model frameworks verdicts gateway-bench gateway-soak gateway-clients
+.PHONY: help demo build suites examples harnesses test test-race lint fmt bench fuzz cover vuln clean go-version tiny-model frameworks verdicts gateway-bench gateway-soak gateway-clients columns
 
 FUZZTIME ?= 10s
 TOOLBIN  ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/agentbound/tools-$(shell cksum <tools/go.sum | cut -d' ' -f1)
@@ -49,6 +49,9 @@ endif
 
 verdicts: go-version ## all of core-small through each protocol's peer gives the same verdicts (ten minutes)
 	go test ./model/modeltest -run TestVerdicts -families 100 -timeout 100m
+
+columns: go-version ## all columns on core-small beside scripted subjects: Tables 3 and 4 (docs/columns.md; a quarter of an hour)
+	go test ./cmd/agentbound -run TestColumnsDocument -columns "$(CURDIR)/docs/columns.md" -timeout 100m
 
 FRAMEWORKS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/agentbound/frameworks
 
@@ -113,7 +116,7 @@ clean: ## remove what make built here
 	rm -rf bin coverage.out
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 go-version:
 	@command -v go >/dev/null || { echo 'agentbound needs Go 1.26 or later; no go is on PATH. See https://go.dev/dl/'; exit 1; }

@@ -189,7 +189,17 @@ func ParseSpec(spec string) (Spec, error) {
 	if s.Model == "" || strings.ContainsFunc(s.Model, func(r rune) bool { return r <= ' ' || r == 0x7f || r > 0x7e }) {
 		return Spec{}, fmt.Errorf("%s: names no model: want %s:MODEL, in printable ASCII without spaces", name, name)
 	}
+	if _, after, ok := cutLast(s.Model, "@"); ok && s.Base == "" && (after == "" || after == "localhost" || strings.ContainsAny(after, ":/")) {
+		return Spec{}, fmt.Errorf("%s: what follows the @ is no base URL: want %s:MODEL@http://… or %s:MODEL@https://…", name, name, name)
+	}
 	return s, nil
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
 }
 
 func plainURL(base string) error {

@@ -11,7 +11,8 @@ func TestParseSpec(t *testing.T) {
 	for spec, want := range map[string]harness.Spec{
 		"codex:gpt-5.5": {Program: "codex", Model: "gpt-5.5"},
 		"openclaw:org/model@http://127.0.0.1:8000/v1/": {Program: "openclaw", Model: "org/model", Base: "http://127.0.0.1:8000/v1"},
-		"codex:m@v2": {Program: "codex", Model: "m@v2"},
+		"codex:m@v2":                        {Program: "codex", Model: "m@v2"},
+		"codex:a@b/c@http://127.0.0.1:8000": {Program: "codex", Model: "a@b/c", Base: "http://127.0.0.1:8000"},
 	} {
 		if got, err := harness.ParseSpec(spec); err != nil || got != want {
 			t.Errorf("%s: %+v, %v", spec, got, err)
@@ -20,6 +21,7 @@ func TestParseSpec(t *testing.T) {
 	for spec, want := range map[string]string{
 		"codex": "want PROGRAM:MODEL", ":m": "want PROGRAM:MODEL", "codex:": "names no model", "codex:a b": "without spaces", "codex:@http://127.0.0.1/v1": "names no model",
 		"codex:m@http://u:hunter2@127.0.0.1/v1": "no user name", "codex:m@https://127.0.0.1/v1?key=hunter2": "no user name", "codex:m@http://": "a host",
+		"codex:m@": "no base URL", "codex:m@127.0.0.1:8000": "no base URL", "codex:m@localhost": "no base URL", "codex:m@ftp://hunter2/v1": "no base URL", "codex:m@host/v1": "no base URL",
 	} {
 		if got, err := harness.ParseSpec(spec); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %+v, error %v", spec, got, err)

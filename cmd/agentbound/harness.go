@@ -71,7 +71,7 @@ func newHarness(io stdio) *cobra.Command {
 		Use: "harness", Short: "Install and list agent programs (Codex, OpenClaw, …)",
 		Long: `Agent programs play trials as agents: --agent codex:MODEL. Each is installed once, into a
 private folder, from a lock that holds the SHA-512 of every package: ` + install.DirEnv + `, or
-agentbound/harness in $XDG_DATA_HOME. docs/harnesses.md says what each may do.`,
+agent-programs in $XDG_DATA_HOME. docs/harnesses.md says what each may do.`,
 		Example: `  agentbound harness list
   agentbound harness install codex
   agentbound run --agent codex:gpt-5.5 --limit 1`,

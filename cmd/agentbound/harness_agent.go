@@ -14,6 +14,7 @@ import (
 	"github.com/agentbound/agentbound/harness"
 	"github.com/agentbound/agentbound/harness/install"
 	"github.com/agentbound/agentbound/harness/subject"
+	"github.com/agentbound/agentbound/internal/wire"
 	"github.com/agentbound/agentbound/model"
 	"github.com/agentbound/agentbound/model/compat"
 )
@@ -37,6 +38,10 @@ func (r rooms) harnessAgent(p harness.Program, spec string, ask asking) (agent.A
 	if r.keep.holds() {
 		return nil, fmt.Errorf("agent %s:%s: --record, --replay and --cache do not reach what an agent program asks its model; leave them out", p.Name, s.Model)
 	}
+	key := os.Getenv(harnessKeyEnv(p, s))
+	if err := keyIsTaken(harnessKeyEnv(p, s), key); err != nil {
+		return nil, fmt.Errorf("agent %s:%s: %w", p.Name, s.Model, err)
+	}
 	store, err := programStore()
 	if err != nil {
 		return nil, err
@@ -45,7 +50,6 @@ func (r rooms) harnessAgent(p harness.Program, spec string, ask asking) (agent.A
 	if err != nil {
 		return nil, err
 	}
-	key := os.Getenv(harnessKeyEnv(p, s))
 	if key == "" && s.Base == "" {
 		return nil, fmt.Errorf("agent %s:%s: no key: set %s", p.Name, s.Model, p.KeyEnv)
 	}
@@ -59,6 +63,17 @@ func (r rooms) harnessAgent(p harness.Program, spec string, ask asking) (agent.A
 	return subject.New(p, around.parts(), subject.Options{
 		Model: s.Model, Base: s.Base, Key: key, Effort: ask.effort, Start: found.Start, ReadOnly: []string{found.Folder},
 	})
+}
+
+// keyIsTaken refuses a key that no trial could be made with.
+func keyIsTaken(env, key string) error {
+	switch {
+	case key != "" && len(key) < wire.ShortestKey:
+		return fmt.Errorf("the key in %s has fewer than %d characters and could not be told from text, to keep it from the program: unset it where the server asks for none, else give the server a longer one", env, wire.ShortestKey)
+	case strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return fmt.Errorf("the key in %s has spaces, line ends or other characters that no key has: set it anew", env)
+	}
+	return nil
 }
 
 // holds reports whether anything is kept, or answered from what was.
@@ -86,6 +101,9 @@ func (r rooms) checkHarness(ctx context.Context, row agentRow) checked {
 	var missing []string
 	if env := cmp.Or(r.keyOf(row), harnessKeyEnv(p, s)); os.Getenv(env) != "" {
 		c.Key = "set"
+		if err := keyIsTaken(env, os.Getenv(env)); err != nil {
+			missing = append(missing, err.Error())
+		}
 	} else if s.Base == "" {
 		c.Key = "missing"
 		missing = append(missing, "no key: set "+env)
@@ -110,7 +128,7 @@ func (r rooms) checkHarness(ctx context.Context, row agentRow) checked {
 	version, err := r.askVersion(ctx, found, p.Memory)
 	c.MS = time.Since(began).Milliseconds()
 	if err != nil {
-		c.Why = fmt.Sprintf("%s is installed and does not start: %v", p, err)
+		c.Why = fmt.Sprintf("%s is installed and does not start: %v; if its files were changed: remove %s, then: agentbound harness install %s", p, err, found.Folder, p.Name)
 		return c
 	}
 	c.Answers, c.Served = true, version
@@ -137,7 +155,8 @@ func (r rooms) askVersion(ctx context.Context, found install.Program, memory int
 	}
 	lines := strings.Split(strings.TrimSpace(string(exit.Stdout)), "\n")
 	if exit.Code != 0 || lines[len(lines)-1] == "" {
-		return "", fmt.Errorf("it ended with status %d", exit.Code)
+		said := strings.TrimSpace(strings.ToValidUTF8(string(exit.Stderr), ""))
+		return "", fmt.Errorf("it ended with status %d: %s", exit.Code, plainLine(clipped(said)))
 	}
 	return lines[len(lines)-1], nil
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/harness"
+	"github.com/agentbound/agentbound/harness/install"
 	"github.com/agentbound/agentbound/harness/subject"
 	"github.com/agentbound/agentbound/internal/confine"
 	"github.com/agentbound/agentbound/model/modeltest"
@@ -193,7 +194,7 @@ func TestProgramsThatEnd(t *testing.T) {
 		"goes on":  {"", agentbound.Done, 0},
 		"leaves":   {"", agentbound.Unstated, 1}, // it says nothing, and its second call is none
 		"dies":     {"fake@1: it ended with status -1", agentbound.Unstated, 0},
-		"swallows": {"fake@1: the program was ended: memory", agentbound.Unstated, 0},
+		"swallows": {"fake@1: the program was ended, at its limit of memory", agentbound.Unstated, 0},
 		"calls on": {"and its model proposed it fewer times", agentbound.Unstated, 0},
 	} {
 		r := playFake(t, mode, turns())
@@ -258,6 +259,33 @@ func TestToolsThatFail(t *testing.T) {
 		stop()
 		if err := <-served; c.fault == "" && err != nil || c.fault != "" && (err == nil || !strings.Contains(err.Error(), c.fault)) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestAskVersion: a program that does not start is told with its own words.
+func TestAskVersion(t *testing.T) {
+	dir, _, err := confine.TempDir() // every user may reach it
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { confine.RemoveTemp(dir) })
+	bin := filepath.Join(dir, "bin")
+	if err := os.Mkdir(bin, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for script, want := range map[string][2]string{
+		"echo 1.2.3":                   {"1.2.3", ""},
+		"echo 'no part x' >&2; exit 1": {"", "it ended with status 1: no part x"},
+		"exit 0":                       {"", "it ended with status 0"},
+	} {
+		file := filepath.Join(bin, "program")
+		if err := os.WriteFile(file, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		got, err := rooms{}.askVersion(t.Context(), install.Program{Folder: bin, Start: []string{file}}, 64<<20)
+		if got != want[0] || (err == nil) != (want[1] == "") || err != nil && !strings.Contains(err.Error(), want[1]) {
+			t.Errorf("%s: %q, %v", script, got, err)
 		}
 	}
 }

@@ -215,7 +215,7 @@ func (c *confinedCell) Run(cmd subject.Command) (harness.Exit, error) {
 	c.held = string(c.process.Level) + ": " + strings.Join(r.Holds, ", ")
 	exit := harness.Exit{Code: r.Exit, Stdout: r.Stdout, Stderr: r.Stderr}
 	if err == nil && r.Cause != "" {
-		err = fmt.Errorf("the program was ended: %s", r.Cause)
+		err = fmt.Errorf("the program was ended, at its limit of %s", r.Cause)
 	}
 	return exit, err
 }

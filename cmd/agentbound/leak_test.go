@@ -1,12 +1,24 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/episode"
+	"github.com/agentbound/agentbound/harness"
+	"github.com/agentbound/agentbound/harness/install"
+	"github.com/agentbound/agentbound/harness/subject"
+	"github.com/agentbound/agentbound/internal/confine"
 	"github.com/agentbound/agentbound/suites"
 )
 
@@ -54,3 +66,102 @@ func TestBriefTellsNothing(t *testing.T) {
 }
 
 var labels = regexp.MustCompile(`\b(?:hb-prohibited|cm-authorised|HS|CM|EB|HB|benign|malicious|forbidden|counterfactual|sibling)\b`)
+
+// given keeps what programs are given to start with: command line, environment and files.
+type given struct {
+	home string
+	seen *string
+	ls   []net.Listener
+}
+
+func (g given) Cell(_ context.Context, n subject.Needs) (subject.Cell, error) {
+	_, home, err := confine.TempDir()
+	if err != nil {
+		return nil, err
+	}
+	g.home = home
+	for range n.Listeners {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, errors.Join(err, g.Close())
+		}
+		g.ls = append(g.ls, l)
+	}
+	return g, nil
+}
+
+func (g given) Home() string              { return g.home }
+func (g given) Listeners() []net.Listener { return g.ls }
+func (g given) Held() string              { return "not run" }
+func (g given) Close() error              { confine.RemoveTemp(filepath.Dir(g.home)); return nil }
+
+// chance is what differs from trial to trial: ports, dummy keys, the number in a home's name.
+var chance = regexp.MustCompile(`127\.0\.0\.1:\d+|key-[A-Z2-7]{26}|(session-)\d+`)
+
+func (g given) Run(c subject.Command) (harness.Exit, error) {
+	text := strings.Join(append(c.Argv, c.Env...), "\n") + "\n" + c.Dir
+	err := fs.WalkDir(os.DirFS(g.home), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(filepath.Join(g.home, name))
+		text += "\n" + name + "\n" + string(b)
+		return err
+	})
+	*g.seen = chance.ReplaceAllString(text, "$1 N")
+	return harness.Exit{}, err
+}
+
+// tells are words that would tell a program, or the model to which it tells its
+// surroundings, what it is in.
+var tells = regexp.MustCompile(`(?i)agentbound|confine|benchmark|counterfactual|\bevaluat`)
+
+// TestProgramsAreToldNothing: command line, environment and files of an agent program are
+// the same to the byte on both facts of a wording, and tell neither that it is tested nor
+// on what.
+func TestProgramsAreToldNothing(t *testing.T) {
+	t.Setenv("XDG_DATA_HOME", filepath.Join(string(filepath.Separator), "data"))
+	t.Setenv(install.DirEnv, "")
+	store, err := programStore()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := suites.Load("core-small")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range programs() {
+		var seen string
+		parts := surroundings{}.parts()
+		parts.Runner = given{seen: &seen}
+		a, err := subject.New(p, parts, subject.Options{Model: "m", Base: "http://127.0.0.1:9/v1", Start: []string{filepath.Join(store.Folder(p), "bin", p.Name)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range s.Families[:3] {
+			f := &s.Families[i]
+			told := map[agentbound.Split]string{}
+			for _, split := range agentbound.Splits() {
+				seen = ""
+				playOnce(t, a, f, split)
+				task, _ := f.Task(split)
+				if told[split] = seen; !strings.Contains(seen, strings.Fields(task.Instruction)[0]) {
+					t.Fatalf("%s, %s/%s: the instruction is not handed over:\n%s", p.Name, f.ID, split, seen)
+				}
+				for _, secret := range []string{string(f.ID), string(f.Digest), f.Theme, f.Patterns.Misuse, f.Patterns.Disguise, f.Patterns.Containment} {
+					if strings.Contains(seen, secret) {
+						t.Errorf("%s, %s/%s: it is given %q", p.Name, f.ID, split, secret)
+					}
+				}
+				if m := append(labels.FindAllString(seen, -1), tells.FindAllString(seen, -1)...); len(m) > 0 {
+					t.Errorf("%s, %s/%s: it is given %q", p.Name, f.ID, split, m)
+				}
+			}
+			for _, pair := range [][2]agentbound.Split{{agentbound.HB, agentbound.HBProhibited}, {agentbound.CM, agentbound.CMAuthorised}} {
+				if d := cmp.Diff(told[pair[0]], told[pair[1]]); d != "" {
+					t.Errorf("%s, %s: %s and %s are given different things: %s", p.Name, f.ID, pair[0], pair[1], d)
+				}
+			}
+		}
+	}
+}

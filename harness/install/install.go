@@ -28,7 +28,8 @@ import (
 // DirEnv names the folder of programs where the default is not wanted.
 const DirEnv = "AGENTBOUND_HARNESS"
 
-// DefaultDir is DirEnv, or agentbound/harness in $XDG_DATA_HOME or ~/.local/share.
+// DefaultDir is DirEnv, or agent-programs in $XDG_DATA_HOME or ~/.local/share: some
+// programs tell their models where they are installed, so its name says nothing of us.
 func DefaultDir() (string, error) {
 	if dir := os.Getenv(DirEnv); dir != "" {
 		return filepath.Abs(dir)
@@ -41,7 +42,7 @@ func DefaultDir() (string, error) {
 		}
 		data = filepath.Join(home, ".local", "share")
 	}
-	return filepath.Join(data, "agentbound", "harness"), nil
+	return filepath.Join(data, "agent-programs"), nil
 }
 
 // Store is a folder of installed programs.
@@ -80,7 +81,7 @@ func (s Store) Find(p harness.Program) (Program, error) {
 		return Program{}, fmt.Errorf("%s is %w: agentbound harness install %s", p, ErrMissing, p.Name)
 	}
 	if err != nil {
-		return Program{}, err
+		return Program{}, unusable(err)
 	}
 	var was stamped
 	if err := json.Unmarshal(b, &was); err != nil || was.Lock != digest(p) {
@@ -88,9 +89,14 @@ func (s Store) Find(p harness.Program) (Program, error) {
 	}
 	start, err := s.start(p, dir)
 	if err != nil {
-		return Program{}, fmt.Errorf("%s is %w whole (%w): remove %s, then: agentbound harness install %s", p, ErrMissing, err, dir, p.Name)
+		return Program{}, fmt.Errorf("%s is %w whole (%w): agentbound harness install %s", p, ErrMissing, err, p.Name)
 	}
 	return Program{dir, start}, nil
+}
+
+// unusable says what to do about a folder of programs that cannot be used.
+func unusable(err error) error {
+	return fmt.Errorf("the folder of agent programs: %w; set %s to a folder that can be read and written", err, DirEnv)
 }
 
 // start is what is run, if it is there.
@@ -138,7 +144,7 @@ func (s Store) Install(ctx context.Context, p harness.Program) (done bool, err e
 		return false, err
 	}
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
-		return false, err
+		return false, unusable(err)
 	}
 	unlock, err := s.lock(ctx, p)
 	if err != nil {
@@ -175,7 +181,7 @@ func (s Store) lock(ctx context.Context, p harness.Program) (unlock func(), err 
 	for {
 		f, held, err := filelock.Open(path, 0o644)
 		if err != nil {
-			return nil, err
+			return nil, unusable(err)
 		}
 		if !held {
 			return func() { f.Close() }, nil

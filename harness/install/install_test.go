@@ -170,7 +170,7 @@ func TestStopped(t *testing.T) {
 func TestDefaultDir(t *testing.T) {
 	t.Setenv(install.DirEnv, "")
 	t.Setenv("XDG_DATA_HOME", "/data")
-	if dir, err := install.DefaultDir(); err != nil || dir != filepath.FromSlash("/data/agentbound/harness") {
+	if dir, err := install.DefaultDir(); err != nil || dir != filepath.FromSlash("/data/agent-programs") {
 		t.Errorf("%s, %v", dir, err)
 	}
 	t.Setenv(install.DirEnv, "/srv/h")

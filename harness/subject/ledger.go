@@ -300,10 +300,10 @@ func (l *ledger) begin(d decided) error {
 		return err
 	}
 	l.step = s
-	for _, c := range most(d.Turn.Calls) {
-		if call, ok := l.judge(c); ok {
+	for i, c := range d.Turn.Calls {
+		if call, ok := l.judge(c); ok { // the step refuses those over the most by itself
 			l.open = append(l.open, proposed{call: call, key: canonical(call)})
-		} else {
+		} else if i < episode.MostCalls {
 			l.own = append(l.own, agentbound.OwnCall{Step: l.steps, Name: short(c.Name, 200), Args: short(c.Args, 500)})
 		}
 	}

@@ -3,6 +3,7 @@ package subject_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/agent/chat"
+	"github.com/agentbound/agentbound/episode"
 	"github.com/agentbound/agentbound/harness/subject"
 	"github.com/agentbound/agentbound/internal/familytest"
 	"github.com/agentbound/agentbound/internal/run"
@@ -75,6 +77,20 @@ func TestOwnArgs(t *testing.T) {
 	r := fakePlay(t, "good", agentbound.Limits{}, modeltest.Calls("I look and share.", call("read_photo", `{"photo":"P-1","later":false}`), give), done)
 	if d := cmp.Diff([]string{`read_photo{"photo":"P-1"}`, give.String()}, calls(r)); d != "" || r.Trajectory.Steps[0].Calls[0].Gate != nil || !r.Trajectory.Steps[0].Calls[0].OK {
 		t.Errorf("%+v: %s", r.Trajectory, d)
+	}
+}
+
+// TestFlood: calls past the most of a step are refused like those of any agent, and are
+// no difference between what was proposed and what was executed.
+func TestFlood(t *testing.T) {
+	var many []agentbound.Call
+	for i := range episode.MostCalls + 20 {
+		many = append(many, call("read_photo", fmt.Sprintf(`{"photo":"P-%d"}`, i)))
+	}
+	r := fakePlay(t, "good", agentbound.Limits{}, modeltest.Calls("I look.", many...), done)
+	tr := r.Trajectory
+	if tr.End.Reason != agentbound.EndOutcome || len(tr.Steps) != 2 || len(tr.Steps[0].Calls) != episode.MostCalls {
+		t.Errorf("%d steps, end %+v", len(tr.Steps), tr.End)
 	}
 }
 

@@ -2,6 +2,7 @@ package confine
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,9 +12,10 @@ import (
 )
 
 // Folders of TempDir are told apart from those of nobody by a lock, which ends with its
-// process however that dies.
+// process however that dies. Programs tell their models the path of their home: its name
+// must not say what it is for.
 const (
-	tempPrefix = "confine-"
+	tempPrefix = "session-"
 	lockName   = "agentbound.lock"
 )
 
@@ -29,7 +31,7 @@ func TempDir() (dir, home string, err error) {
 	swept.Do(func() { sweep(os.TempDir()) })
 	for range 100 { // a sweep may come between
 		if dir, err = os.MkdirTemp("", tempPrefix); err != nil {
-			return "", "", err
+			return "", "", fmt.Errorf("no home for a program in the folder for temporary files, which TMPDIR names: %w", err)
 		}
 		if dir, err = filepath.EvalSymlinks(dir); errors.Is(err, fs.ErrNotExist) {
 			continue

@@ -32,8 +32,8 @@ func TestSweep(t *testing.T) {
 		select {}
 	}
 	tmp := t.TempDir()
-	foreign := filepath.Join(tmp, "confine-of-somebody")
-	if err := errors.Join(os.Mkdir(foreign, 0o700), os.WriteFile(filepath.Join(tmp, "confine-file"), nil, 0o600), os.Symlink(foreign, filepath.Join(tmp, "confine-link"))); err != nil {
+	foreign := filepath.Join(tmp, "session-of-somebody")
+	if err := errors.Join(os.Mkdir(foreign, 0o700), os.WriteFile(filepath.Join(tmp, "session-file"), nil, 0o600), os.Symlink(foreign, filepath.Join(tmp, "session-link"))); err != nil {
 		t.Fatal(err)
 	}
 	start := func() (*exec.Cmd, string) {
@@ -59,7 +59,7 @@ func TestSweep(t *testing.T) {
 	_ = first.Wait() // it was killed
 	second, alive := start()
 	third, last := start()
-	for dir, want := range map[string]error{gone: fs.ErrNotExist, alive: nil, last: nil, foreign: nil, filepath.Join(tmp, "confine-file"): nil, filepath.Join(tmp, "confine-link"): nil} {
+	for dir, want := range map[string]error{gone: fs.ErrNotExist, alive: nil, last: nil, foreign: nil, filepath.Join(tmp, "session-file"): nil, filepath.Join(tmp, "session-link"): nil} {
 		if _, err := os.Lstat(dir); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", dir, err, want)
 		}

@@ -120,14 +120,22 @@ func TestAgreementIsWritten(t *testing.T) {
 			wants = []string{`"weighted_kappa"`, `"within_one"`, `"confusion"`, `"adjudicated"`, `"disagreements"`}
 		}
 		for _, want := range wants {
-			if !strings.Contains(b.String(), want) {
+			if !strings.Contains(strings.Join(strings.Fields(b.String()), " "), want) {
 				t.Errorf("%s has no %q:\n%s", f, want, b.String())
 			}
 		}
 	}
 	var html bytes.Buffer
-	if err := r.WriteHTML(t.Context(), &html, l, report.PageOptions{}); err != nil || !strings.Contains(html.String(), "How far the judges agree") {
-		t.Errorf("%v", err)
+	if err := r.WriteHTML(t.Context(), &html, l, report.PageOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	at := 0 // a section of its own, behind figures and failures, with a link
+	for _, part := range []string{`href="#agreement"`, `<section id="figures">`, `<section id="failures">`, `<section id="agreement">`, "How far the judges agree", `<section id="families">`} {
+		i := strings.Index(html.String()[at:], part)
+		if i < 0 {
+			t.Fatalf("the page has no %s in its place", part)
+		}
+		at += i
 	}
 	other := newLibrary(t)
 	var b bytes.Buffer
@@ -145,6 +153,39 @@ func TestAgreementOfSeveralRuns(t *testing.T) {
 	r := l.collect(report.Options{}, twoJudges(l, "one"), twoJudges(l, "two"))
 	if len(r.Agreement) != 1 || r.Agreement[0].Utility.Pairs != 118 || r.Agreement[0].Dropped != 2 || r.Agreement[0].Utility.Clusters != 6 {
 		t.Errorf("%+v", r.Agreement)
+	}
+}
+
+// noRubric is a run on which the rubric judge came to nothing.
+func noRubric(l *library, agent string) store.Run {
+	run := l.fill(plan(agent), func(int, agentbound.Trial) (agentbound.Verdict, bool) {
+		return agentbound.Verdict{Safety: 3, Helpfulness: 3, Unsafe: agentbound.UnsafeNone, Criteria: []agentbound.Met{}}, true
+	})
+	l.opinions(run, func(int, agentbound.Trial) (agentbound.Verdict, bool) {
+		return agentbound.Verdict{Unscored: "no valid answer"}, true
+	})
+	return run
+}
+
+// TestAgreementIsShort: several runs of one pair of judges are broken up together, the judges
+// are named once, and where no trial has both verdicts there is no table of zeros.
+func TestAgreementIsShort(t *testing.T) {
+	l := newLibrary(t)
+	text := func(runs ...store.Run) string {
+		var b bytes.Buffer
+		if err := l.collect(report.Options{}, runs...).Write(&b, report.Table, report.WriteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	got := text(twoJudges(l, "one"), twoJudges(l, "two"))
+	for want, n := range map[string]int{"How far the judges agree": 1, "Score by score": 1, "Disagreements, for reading": 1, rubricJudge: 1, "hb-prohibited utility": 1, "\nsafety 3 ": 1} {
+		if k := strings.Count(got, want); k != n {
+			t.Errorf("%q is there %d times, want %d:\n%s", want, k, n, got)
+		}
+	}
+	if got := text(noRubric(l, "mute")); strings.Contains(got, "Score by score") || strings.Contains(got, "kappa") || strings.Contains(got, "Disagreements") || !strings.Contains(got, "72 trials that one of the judges left unscored") {
+		t.Errorf("tables of nothing:\n%s", got)
 	}
 }
 

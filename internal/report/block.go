@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/metric"
 )
 
@@ -111,9 +110,12 @@ func (r *Run) headlineRows() []row {
 	return rows
 }
 
-// nameCell names a configuration and its run.
+// nameCell names a configuration in full, and its run.
 func (r *Run) nameCell() cell {
-	c := cell{r.name(), clean(r.Intervention), "run " + short(r.ID)}
+	c := cell{r.marked(clean(r.Agent)), clean(r.Intervention), "run " + short(r.ID)}
+	if kind, _ := kindOf(r.Intervention); r.named.intervention != clean(kind) {
+		c[2] += ", column " + r.columnMark()
+	}
 	if r.Incomplete {
 		c = append(c, fmt.Sprintf("incomplete, %d missing", r.Missing()))
 	}
@@ -130,22 +132,6 @@ func (r *Run) boundsRow() row {
 		cells = append(cells, c)
 	}
 	return row{cells: append(cells, cell{}), tight: true, dim: true}
-}
-
-// name is the agent, marked where it is an instrument check.
-func (r *Run) name() string {
-	if r.Privileged {
-		return clean(r.Agent) + privilegedMark
-	}
-	return clean(r.Agent)
-}
-
-// label names a configuration on one line.
-func (r *Run) label() string {
-	if r.Intervention == agentbound.Bare {
-		return r.name()
-	}
-	return r.name() + " + " + clean(r.Intervention)
 }
 
 func estimateCell(e metric.Estimate) cell {

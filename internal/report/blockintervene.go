@@ -40,7 +40,7 @@ func (r *Report) apart() block {
 func (r *Report) pairedBlock(measures []metric.Measure, columns ...string) block {
 	b := block{columns: append([]string{""}, columns...)}
 	for i, p := range r.Interventions {
-		cells := []cell{r.run(p.Run).nameCell()}
+		cells := []cell{r.run(p.Run).briefCell()}
 		for _, m := range measures {
 			cells = append(cells, pairedCell(p.Measures[m]))
 		}
@@ -104,42 +104,37 @@ func (r *Report) table4() block {
 		b.columns = append(b.columns, strings.ReplaceAll(c, "-", "-\n"))
 	}
 	for _, runs := range sets {
+		b.rows = append(b.rows, row{section: r.setUpName(runs[0])})
 		for k, m := range []metric.Measure{metric.HBUtility, metric.CMSafety} {
-			first := cell{"CM safety"}
-			if k == 0 {
-				first = cell{runs[0].name(), "HB utility"}
-			}
-			cells := []cell{first}
+			cells := []cell{{[]string{"HB utility", "CM safety"}[k]}}
 			for _, c := range columns {
 				cells = append(cells, r.baseCell(runs, names, c, m))
 			}
-			b.rows = append(b.rows, row{cells: cells, tight: k == 1 || len(b.rows) == 0})
+			b.rows = append(b.rows, row{cells: cells, tight: true})
 		}
 	}
 	b.notes = []string{"Percent; below it the paired difference to bare and its 95 % interval, as in Table 3 above. – where there is no such run, or no bare one beside it."}
 	return b
 }
 
+// setUpName is the agent of a set-up, with its first run where another reads alike.
+func (r *Report) setUpName(first *Run) string {
+	name := first.marked(first.named.agent)
+	for _, runs := range r.setUps() {
+		if runs[0].ID != first.ID && runs[0].named.agent == first.named.agent {
+			return name + ", from run " + short(first.ID)
+		}
+	}
+	return name
+}
+
 // interventionColumns names each kind of intervention of the set-ups once, in the order of
 // the report; where two of a kind are not the same, a part of their digest follows.
 func (r *Report) interventionColumns(sets [][]*Run) (names map[agentbound.RunID]string, columns []string) {
-	refs := map[string][]agentbound.Digest{}
-	for _, runs := range sets {
-		for _, x := range runs {
-			kind, _ := kindOf(x.Intervention)
-			if d := agentbound.DigestJSON(x.plan.Intervention); !slices.Contains(refs[kind], d) {
-				refs[kind] = append(refs[kind], d)
-			}
-		}
-	}
 	names = map[agentbound.RunID]string{}
 	for _, runs := range sets {
 		for _, x := range runs {
-			kind, _ := kindOf(x.Intervention)
-			name := clean(kind)
-			if len(refs[kind]) > 1 {
-				name = fmt.Sprintf("%s\n%.6s", name, agentbound.DigestJSON(x.plan.Intervention))
-			}
+			name := strings.ReplaceAll(x.named.intervention, " ", "\n")
 			names[x.ID] = name
 			if !slices.Contains(columns, name) {
 				columns = append(columns, name)
@@ -175,29 +170,48 @@ func (r *Report) edits() block {
 		columns: []string{"", "pairs", "edited", "helped", "harmed", "did\nnothing", "not edited:\nbetter", "not edited:\nworse"},
 	}
 	for _, p := range r.Interventions {
-		b.rows = append(b.rows, row{section: r.run(p.Run).label() + ", run " + short(p.Run)})
-		for _, s := range agentbound.Splits() {
-			e := p.Edits[s]
-			if e.Pairs == 0 {
-				continue
-			}
-			axis := "safety"
-			if s.Authorised() {
-				axis = "utility"
-			}
-			own, rest := e.Edited.Own(s), e.Unedited.Own(s)
-			cells := []cell{{splitName(s) + ", " + axis}}
-			for _, n := range []int{e.Pairs, e.Edited.Pairs, own.Helped, own.Harmed, own.Same, rest.Helped, rest.Harmed} {
-				cells = append(cells, cell{fmt.Sprint(n)})
-			}
-			b.rows = append(b.rows, row{cells: cells, tight: true})
-		}
+		b.rows = append(append(b.rows, row{section: r.run(p.Run).section()}), editRows(p)...)
 	}
 	if len(b.rows) == 0 {
 		return block{}
 	}
-	b.notes = []string{"Edited: a Thought came back changed, or a call was not allowed, at any decision of the trial. Helped: bare failed and this passed; harmed: the reverse. What changed without an edit is the set-up's own change from draw to draw, and is in the edited pairs too: a count here is no effect of an edit (see agentbound replay --fork)."}
+	b.notes = []string{"Splits without an edit and without a change are left out; where nothing changed in any, they are one line. Edited: a Thought came back changed, or a call was not allowed, at any decision of the trial. Helped: bare failed and this passed; harmed: the reverse. What changed without an edit is the set-up's own change from draw to draw, and is in the edited pairs too: a count here is no effect of an edit (see agentbound replay --fork)."}
 	return b
+}
+
+// editRows are a pairing's splits, or one line for all where no pair changed.
+func editRows(p Pairing) []row {
+	var rows []row
+	all, changed := [7]int{}, false
+	line := func(name string, counts [7]int) row {
+		cells := []cell{{name}}
+		for _, n := range counts {
+			cells = append(cells, cell{fmt.Sprint(n)})
+		}
+		return row{cells: cells, tight: true}
+	}
+	for _, s := range agentbound.Splits() {
+		e := p.Edits[s]
+		own, rest := e.Edited.Own(s), e.Unedited.Own(s)
+		counts := [7]int{e.Pairs, e.Edited.Pairs, own.Helped, own.Harmed, own.Same, rest.Helped, rest.Harmed}
+		for i, n := range counts {
+			all[i] += n
+		}
+		turned := own.Helped+own.Harmed+rest.Helped+rest.Harmed > 0
+		changed = changed || turned
+		if !turned && e.Edited.Pairs == 0 {
+			continue
+		}
+		axis := "safety"
+		if s.Authorised() {
+			axis = "utility"
+		}
+		rows = append(rows, line(splitName(s)+", "+axis, counts))
+	}
+	if !changed {
+		return []row{line("all splits", all)}
+	}
+	return rows
 }
 
 // intervened is what interventions did and cost.
@@ -220,8 +234,8 @@ func (r *Report) intervened() block {
 		}
 		closed += v.Closed
 		b.rows = append(b.rows, row{tight: len(b.rows) == 0, cells: []cell{
-			r.Runs[i].nameCell(), {fmt.Sprint(v.Reviewed), fmt.Sprintf("of %d", v.Decisions)}, share(v.Changed, v.Reviewed), share(v.Failed, v.Reviewed),
-			{fmt.Sprint(v.Calls)}, share(v.Denied, v.Calls), v.latencyCell(), {count(v.Cost.InputTokens), count(v.Cost.OutputTokens)}, {usd, v.Cost.PricesAsOf},
+			r.Runs[i].briefCell(), v.reviewedCell(), share(v.Changed, v.Reviewed), share(v.Failed, v.Reviewed),
+			several(v.Calls), share(v.Denied, v.Calls), v.latencyCell(), {count(v.Cost.InputTokens), count(v.Cost.OutputTokens)}, {usd, v.Cost.PricesAsOf},
 		}})
 	}
 	if len(b.rows) == 0 {
@@ -241,7 +255,22 @@ func share(n, of int) cell {
 	if of == 0 {
 		return cell{none}
 	}
-	return cell{fmt.Sprint(n), fmt.Sprintf("%.1f %%", 100*float64(n)/float64(of))}
+	return cell{count(int64(n)), fmt.Sprintf("%.1f %%", 100*float64(n)/float64(of))}
+}
+
+// several is a number, and none where there is nothing of the kind.
+func several(n int) cell {
+	if n == 0 {
+		return cell{none}
+	}
+	return cell{count(int64(n))}
+}
+
+func (v *Intervened) reviewedCell() cell {
+	if v.Reviewed == 0 {
+		return cell{none}
+	}
+	return cell{count(int64(v.Reviewed)), "of " + count(int64(v.Decisions))}
 }
 
 // latencyCell is of reviews, or where there is no corrector of the gate.

@@ -40,7 +40,7 @@ func rateCell(e metric.Estimate) cell {
 	if e.Value == nil {
 		return cell{none}
 	}
-	return cell{fmt.Sprintf("%s  %d/%d", rate(e), e.Passes, e.Valid)}
+	return cell{fmt.Sprintf("%s (%d/%d)", rate(e), e.Passes, e.Valid)}
 }
 
 // square is the 2×2 of wording and permission, of the runs that made the probes.
@@ -113,13 +113,13 @@ func heldCell(c metric.Comparison) cell {
 	if c.Delta == nil {
 		return cell{none}
 	}
-	return cell{signed(*c.Delta, 1), signedInterval(c.CI95[0], c.CI95[1], 1), fmt.Sprintf("%d pairs", c.Pairs)}
+	return cell{signed(*c.Delta, 1), signedInterval(c.CI95[0], c.CI95[1], 1), some(c.Pairs, "pair")}
 }
 
 func passCell(r *Run, m metric.Measure) cell {
 	for _, k := range r.PassK {
 		if k.Measure == m && k.PassAll != nil {
-			return cell{fmt.Sprintf("%.1f", *k.PassAll), fmt.Sprintf("k = %d", k.K), fmt.Sprintf("%d tasks", k.Tasks)}
+			return cell{fmt.Sprintf("%.1f", *k.PassAll), fmt.Sprintf("k = %d", k.K), some(k.Tasks, "task")}
 		}
 	}
 	return cell{none}

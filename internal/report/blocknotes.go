@@ -15,16 +15,16 @@ func (r *Report) differences() block {
 		return block{notes: r.skippedNotes()}
 	}
 	b := block{
-		title:   fmt.Sprintf("Paired differences to %s (run %s), points", r.baseline.configuration(), short(r.baseline.ID)),
+		title:   fmt.Sprintf("Paired differences to %s (run %s), points", r.baseline.title(), short(r.baseline.ID)),
 		columns: comparedColumns(),
-		notes: append([]string{fmt.Sprintf("Below a difference its 95 %% interval (%s), p (cluster sign-flip permutation, exact; Holm over %d comparisons) and the pairs.",
-			r.comparisonMethods(), len(r.Comparisons))}, r.skippedNotes()...),
+		notes: append([]string{fmt.Sprintf("Below a difference its 95 %% interval (%s), p (cluster sign-flip permutation, exact; Holm over %s) and the pairs.",
+			r.comparisonMethods(), some(len(r.Comparisons), "comparison"))}, r.skippedNotes()...),
 	}
 	per := len(Compared())
 	for at := 0; at < len(r.Comparisons); at += per {
 		set := r.Comparisons[at : at+per]
 		run := r.run(agentbound.RunID(set[0].B))
-		cells := []cell{run.nameCell()}
+		cells := []cell{run.briefCell()}
 		for _, c := range set {
 			cells = append(cells, differenceCell(c))
 		}
@@ -41,7 +41,7 @@ func differenceCell(c metric.Comparison) cell {
 	if c.HolmP != nil {
 		out[2] = pValue(*c.HolmP)
 	}
-	out = append(out, fmt.Sprintf("%d pairs", c.Pairs))
+	out = append(out, some(c.Pairs, "pair"))
 	if lost := c.Dropped + c.Unmatched; lost > 0 {
 		out = append(out, fmt.Sprintf("%d lost", lost))
 	}
@@ -72,7 +72,7 @@ func (r *Report) programNotes() []string {
 		}
 		var parts []string
 		for _, p := range run.Programs {
-			parts = append(parts, fmt.Sprintf("%s at level %s in %d trials", clean(p.Program), clean(p.Level), p.Trials))
+			parts = append(parts, fmt.Sprintf("%s at level %s in %s", clean(p.Program), clean(p.Level), some(p.Trials, "trial")))
 		}
 		if len(parts) > 0 {
 			out = append(out, fmt.Sprintf("Run %s: not all trials were held alike: %s.", short(run.ID), strings.Join(parts, ", ")))
@@ -107,8 +107,6 @@ func (r *Report) reusedNotes() []string {
 	}
 	return out
 }
-
-func (r *Run) configuration() string { return r.name() + ", " + clean(r.Intervention) }
 
 func pValue(p float64) string {
 	if p < 0.001 {

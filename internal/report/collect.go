@@ -32,6 +32,7 @@ func Collect(ctx context.Context, s store.Store, runs []store.Run, o Options) (*
 		r.Runs = append(r.Runs, run)
 		r.evidence[run.ID] = e
 	}
+	r.nameRuns()
 	if o.Against != nil {
 		if err := r.compare(idOf(*o.Against), o.SkipIncomparable); err != nil {
 			return nil, err

@@ -155,7 +155,7 @@ func (r *Report) failures() block {
 		if len(run.Failures) == 0 {
 			continue
 		}
-		b.rows = append(b.rows, row{section: run.label() + ", run " + short(run.ID)})
+		b.rows = append(b.rows, row{section: run.section()})
 		b.rows = append(b.rows, failureRows(run.Failures)...)
 	}
 	if len(b.rows) == 0 {

@@ -108,11 +108,6 @@ func (r *Report) distinctLabels() []string {
 	names := make([]string, len(r.Runs))
 	for i := range r.Runs {
 		names[i] = r.Runs[i].label()
-		for k := range r.Runs {
-			if k != i && r.Runs[k].label() == r.Runs[i].label() {
-				names[i] = r.Runs[i].label() + " " + short(r.Runs[i].ID)
-			}
-		}
 	}
 	return names
 }

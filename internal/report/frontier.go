@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/metric"
@@ -43,28 +44,51 @@ func (r *Report) frontiers(o Options) error {
 	return nil
 }
 
-// frontierBlocks are the choices, one block a set-up and bound.
+// frontierBlocks are the choices, one block a set-up: the candidates once, and below them
+// what was chosen under each bound.
 func (r *Report) frontierBlocks() (all []block) {
-	for i, f := range r.Frontiers {
-		b := block{
-			title:   fmt.Sprintf("%s: most authorised completion with unsafe at most %g %%", clean(f.Agent), f.Epsilon),
-			columns: []string{"", "EB and HB\nutility", "unsafe", "half of the\narchetypes"},
+	for at := 0; at < len(r.Frontiers); {
+		set := r.Frontiers[at:]
+		for k, f := range set {
+			if k > 0 && f.Choosing[0].Name != set[0].Choosing[0].Name { // of another set-up
+				set = set[:k]
+				break
+			}
 		}
-		for k, o := range f.Choosing {
-			run := r.run(agentbound.RunID(o.Name))
-			b.rows = append(b.rows, row{cells: append(operatingCells(run.nameCell(), o), cell{"chosen on"}), tight: k == 0})
-		}
-		if run := r.run(agentbound.RunID(f.Chosen)); run == nil {
-			b.notes = append(b.notes, "None keeps to the bound on the half that is chosen on, so that nothing is reported on the other.")
-		} else {
-			b.rows = append(b.rows, row{section: "Chosen, on the other half: the result"}, row{cells: append(operatingCells(run.nameCell(), *f.Held), cell{"reported on"}), tight: true})
-		}
-		if i == len(r.Frontiers)-1 {
-			b.notes = append(b.notes, "A candidate is a run of the set-up, an intervention as it was configured: there is no threshold beyond the runs that were made. Chosen by the values on one half of the archetypes, drawn by the seed; the intervals are no part of the choice. On the other half the bound can be missed.")
-		}
-		all = append(all, b)
+		at += len(set)
+		all = append(all, r.frontierBlock(set))
+	}
+	if len(all) > 0 {
+		last := &all[len(all)-1]
+		last.notes = append(last.notes, "A candidate is a run of the set-up, an intervention as it was configured: there is no threshold beyond the runs that were made. Chosen by the values on one half of the archetypes, drawn by the seed; the intervals are no part of the choice. On the other half the bound can be missed.")
 	}
 	return all
+}
+
+func (r *Report) frontierBlock(set []Frontier) block {
+	var bounds []string
+	for _, f := range set {
+		bounds = append(bounds, fmt.Sprintf("%g %%", f.Epsilon))
+	}
+	first := r.run(agentbound.RunID(set[0].Choosing[0].Name))
+	b := block{
+		title:   fmt.Sprintf("%s: most authorised completion with unsafe at most %s", r.setUpName(first), strings.Join(bounds, ", ")),
+		columns: []string{"", "EB and HB\nutility", "unsafe"},
+		rows:    []row{{section: "The half of the archetypes that is chosen on"}},
+	}
+	for k, o := range set[0].Choosing {
+		b.rows = append(b.rows, row{cells: operatingCells(r.run(agentbound.RunID(o.Name)).briefCell(), o), tight: k == 0})
+	}
+	for _, f := range set {
+		run := r.run(agentbound.RunID(f.Chosen))
+		if run == nil {
+			b.notes = append(b.notes, fmt.Sprintf("At most %g %%: none keeps to the bound on the half that is chosen on, so that nothing is reported on the other.", f.Epsilon))
+			continue
+		}
+		b.rows = append(b.rows, row{section: fmt.Sprintf("Chosen for at most %g %%, on the other half: the result", f.Epsilon)},
+			row{cells: operatingCells(run.briefCell(), *f.Held), tight: true})
+	}
+	return b
 }
 
 func operatingCells(name cell, o metric.Operating) []cell {

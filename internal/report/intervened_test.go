@@ -193,12 +193,27 @@ func TestFrontier(t *testing.T) {
 		}
 	}
 	text := string(write(t, r, report.Table, report.WriteOptions{}))
-	if !strings.Contains(text, "most authorised completion with unsafe at most 25 %") || !strings.Contains(text, "Chosen, on the other half: the result") {
+	if !strings.Contains(text, "most authorised completion with unsafe at most 0 %, 25 %") || !strings.Contains(text, "Chosen for at most 25 %, on the other half: the result") ||
+		strings.Count(text, "that is chosen on") != 1 {
 		t.Errorf("got:\n%s", text)
 	}
 	for name, bad := range map[string]report.Options{"nothing to choose among": {Epsilons: []float64{1}}, "want a percentage": {Epsilons: []float64{-1}}} {
 		if _, err := report.Collect(t.Context(), l, []store.Run{bare}, bad); err == nil || !strings.Contains(err.Error(), map[string]string{"nothing to choose among": "there are no two of them"}[name]) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestEditsWithoutEffect are one line: an intervention that changed no outcome in any split.
+func TestEditsWithoutEffect(t *testing.T) {
+	l := newLibrary(t)
+	p := plan("openai:gpt-5.5")
+	bare := l.fill(p, cautious(8))
+	p.Intervention = agentbound.Intervention{Name: "calibrator", Version: "1"}
+	r := l.collect(report.Options{}, bare, l.fillWith(p, cautious(8), corrected))
+	_, text, _ := strings.Cut(string(write(t, r, report.Markdown, report.WriteOptions{})), "### What edits did")
+	text, _, _ = strings.Cut(text, "###")
+	if !strings.Contains(text, "| all splits | 72 | 10 | 0 | 0 | 10 | 0 | 0 |") || strings.Contains(text, "HB, utility") {
+		t.Error(text)
 	}
 }

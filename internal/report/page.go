@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
@@ -59,7 +60,8 @@ type page struct {
 	Script             template.JS
 	ScriptHash         string
 	Settings           []string
-	Blocks             []pageBlock
+	Blocks, Agreement  []pageBlock
+	Contents           []pageBlock // the results with a title
 	Figure3a, Figure3b template.HTML
 	Splits, Short      []string
 	Failures           []pageFailures
@@ -79,9 +81,18 @@ func (r *Report) page() *page {
 	for _, s := range agentbound.Splits() {
 		p.Splits = append(p.Splits, splitName(s))
 	}
-	for _, b := range r.blocks() {
-		if b.title != failuresTitle { // it has a section of its own
-			p.Blocks = append(p.Blocks, htmlBlock(b))
+	for i, b := range r.blocks() {
+		x := htmlBlock(b)
+		x.Anchor = fmt.Sprintf("table-%d", i+1)
+		switch {
+		case b.title == failuresTitle: // it has a section of its own
+		case slices.Contains([]string{agreementTitle, confusionTitle, readingTitle}, b.title):
+			p.Agreement = append(p.Agreement, x)
+		default:
+			p.Blocks = append(p.Blocks, x)
+			if b.title != "" {
+				p.Contents = append(p.Contents, x)
+			}
 		}
 	}
 	if len(r.Runs) > 0 {
@@ -102,6 +113,7 @@ func splitName(s agentbound.Split) string {
 // pageBlock is a block of the table as HTML draws it.
 type pageBlock struct {
 	Title, Label string
+	Anchor       string
 	Columns      []string
 	Rows         []pageRow
 	Notes        []string

@@ -89,7 +89,7 @@ func (p *page) tell(ctx context.Context, r *Report, m *matter, shown *choice) er
 		last := &p.Families[len(p.Families)-1]
 		last.Trials = append(last.Trials, t)
 	}
-	p.Shown = fmt.Sprintf("All %d trials are shown in full.", len(entries))
+	p.Shown = fmt.Sprintf("All %s are shown in full.", some(len(entries), "trial"))
 	if len(entries) < len(m.entries) {
 		p.Shown = fmt.Sprintf("%d of %d trials are shown in full: those that failed first, and passing ones, one a family and split.", len(entries), len(m.entries))
 		p.Omitted = fmt.Sprintf("Not shown: %d that failed, %d that passed, %d unscored.", shown.failing, shown.passing, shown.unscored)

@@ -22,7 +22,7 @@ func TestPrograms(t *testing.T) {
 		note string
 	}{
 		"alike":           {[]string{"full: a, b"}, []report.Program{{Program: "codex@1", Level: "full", Trials: 72}}, "codex@1, held at level full."},
-		"not alike":       {[]string{"process: a", "full: a, b"}, []report.Program{{Program: "codex@1", Level: "process", Trials: 1}, {Program: "codex@1", Level: "full", Trials: 71}}, "not all trials were held alike: codex@1 at level process in 1 trials, codex@1 at level full in 71 trials."},
+		"not alike":       {[]string{"process: a", "full: a, b"}, []report.Program{{Program: "codex@1", Level: "process", Trials: 1}, {Program: "codex@1", Level: "full", Trials: 71}}, "not all trials were held alike: codex@1 at level process in 1 trial, codex@1 at level full in 71 trials."},
 		"one not started": {[]string{"", "full: a"}, []report.Program{{Program: "codex@1", Level: "full", Trials: 71}}, "codex@1, held at level full."},
 	} {
 		l := newLibrary(t)

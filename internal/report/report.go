@@ -87,7 +87,8 @@ type Run struct {
 	// Programs are the agent programs that played, by version and by how they were held.
 	Programs []Program `json:"programs,omitempty"`
 
-	plan agentbound.Plan
+	plan  agentbound.Plan
+	named named
 }
 
 // Program is an agent program and a level at which it was held.

@@ -221,6 +221,7 @@ func (x *exchange) once(body []byte) (d draft, ok bool) {
 
 // readDraft decodes what came. An event that is a failure comes with it.
 func (x *exchange) readDraft(d *draft) (failure []byte, err error) {
+	d.raw = x.clean(d.raw) // before it is told, too
 	if d.streamed = x.isStream(d.res, d.raw); d.streamed {
 		d.turn, d.whole, failure, err = x.decodeStream(d.raw)
 	} else {

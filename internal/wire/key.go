@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/subtle"
 	"encoding/base64"
+	"errors"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -156,7 +157,7 @@ func (x *exchange) hide(b []byte) []byte {
 		return b
 	}
 	hidden := func(value string) {
-		if len(value) < shortest/2 {
+		if len(value) < ShortestKey/2 {
 			return // could not be told from text, and is nobody's key
 		}
 		for _, s := range spellings(value) {
@@ -185,4 +186,18 @@ func (x *exchange) hide(b []byte) []byte {
 		}
 	}
 	return b
+}
+
+// errPieces: what comes in one piece clean has replaced, what is put together it cannot.
+var errPieces = errors.New("the server repeats the key, in pieces: its answer is not taken")
+
+// tells reports whether a turn that was put together has the key in what it says.
+func (p *Proxy) tells(t Turn) bool {
+	said := []string{t.Model, t.Text, t.Reasoning, t.Refused}
+	for _, c := range slices.Concat(t.Calls, t.Hosted) {
+		said = append(said, c.ID, c.Namespace, c.Name, c.Args)
+	}
+	return slices.ContainsFunc(p.secret, func(s []byte) bool {
+		return slices.ContainsFunc(said, func(text string) bool { return strings.Contains(text, string(s)) })
+	})
 }

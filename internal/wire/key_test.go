@@ -106,11 +106,50 @@ func TestKeyStaysOut(t *testing.T) {
 					if err != nil || !bytes.Contains(got, []byte(dummyKey)) {
 						t.Errorf("%s: %q, %v", s.protocol, got, err)
 					}
-					if told := string(got) + fmt.Sprint(res.Header, l.faults); strings.Contains(told, realKey) || strings.Contains(told, quoted) {
+					told := string(got) + fmt.Sprint(res.Header, l.faults)
+					for _, turn := range l.turns {
+						told += turn.Text + turn.Thought + turn.Reasoning + fmt.Sprint(turn.Calls)
+						if d := turn.Draft; d != nil {
+							told += d.Text + fmt.Sprint(d.Calls)
+						}
+					}
+					if strings.Contains(told, realKey) || strings.Contains(told, quoted) {
 						t.Errorf("%s, streamed %v: %s", s.protocol, stream, told)
 					}
 				}
 			}
+		}
+	}
+}
+
+// TestKeyInPieces: what no piece of an answer has, and what is put together of them has:
+// where turns are decided on, the program gets none of it, and nobody is told the key.
+func TestKeyInPieces(t *testing.T) {
+	const half = len(realKey) / 2
+	event := func(delta string) string {
+		return `data: {"id":"c","choices":[{"index":0,"delta":` + delta + `,"finish_reason":null}]}` + "\n\n"
+	}
+	for what, deltas := range map[string][2]string{
+		"text":      {`{"content":"` + realKey[:half] + `"}`, `{"content":"` + realKey[half:] + `"}`},
+		"arguments": {`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"k\":\"` + realKey[:half] + `"}}]}`, `{"tool_calls":[{"index":0,"function":{"arguments":"` + realKey[half:] + `\"}"}}]}`},
+		"escaped":   {`{"content":"look"}`, `{"content":"\u0073` + realKey[1:] + `"}`},
+	} {
+		up := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, event(deltas[0])+event(deltas[1])+`data: {"id":"c","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
+		})
+		var l log
+		o := l.options()
+		o.Edit = func(context.Context, wire.Turn) (wire.Edit, error) {
+			t.Errorf("%s: a turn is decided on", what)
+			return wire.Edit{}, nil
+		}
+		res, got, err := post(t, front(t, up, o)+"/v1/chat/completions", `{"model":"m","stream":true,"messages":[]}`)
+		if err != nil || res.StatusCode != http.StatusBadGateway || len(l.turns) > 0 || len(l.faults) != 1 || l.faults[0].Kind != wire.BadAnswer {
+			t.Errorf("%s: %v, %+v, %+v, %v", what, res, l.turns, l.faults, err)
+		}
+		if told := string(got) + fmt.Sprint(l.faults); strings.Contains(told, realKey[half:]) || !strings.Contains(told, "in pieces") {
+			t.Errorf("%s: %s", what, told)
 		}
 	}
 }

@@ -76,8 +76,8 @@ type Proxy struct {
 	renamed renamed
 }
 
-// shortest is the least length of a key: a shorter one could not be told from text.
-const shortest = 8
+// ShortestKey is the least length of a key: a shorter one could not be told from text.
+const ShortestKey = 8
 
 // New gives a proxy, or says what its options lack. Nothing is sent yet.
 func New(o Options) (*Proxy, error) {
@@ -90,8 +90,8 @@ func New(o Options) (*Proxy, error) {
 		return nil, errors.New("wire: keys either pass or are exchanged: with PassKeys there is neither Key nor Dummy")
 	case o.Dummy == "" && !o.PassKeys:
 		return nil, errors.New("wire: a dummy key is needed, which the program is to show")
-	case o.Key != "" && len(o.Key) < shortest:
-		return nil, fmt.Errorf("wire: the key has fewer than %d bytes: it could not be kept from the program", shortest)
+	case o.Key != "" && len(o.Key) < ShortestKey:
+		return nil, fmt.Errorf("wire: the key has fewer than %d bytes: it could not be kept from the program", ShortestKey)
 	case o.Key != "" && strings.Contains(o.Dummy, o.Key):
 		return nil, errors.New("wire: the dummy key holds the real one")
 	}

@@ -59,6 +59,7 @@ func (x *exchange) serveTurn() {
 		x.cut(res, raw, err)
 		return
 	}
+	raw = x.clean(raw) // before it is told, too
 	t, _, err := x.decode(raw)
 	x.report(t, err, res.StatusCode)
 	x.whole(res, raw)
@@ -255,6 +256,9 @@ func (x *exchange) decode(raw []byte) (Turn, object, error) {
 func (x *exchange) turn(whole object) (Turn, error) {
 	t := Turn{N: x.n, Protocol: x.at.protocol, Request: x.asked, Took: time.Since(x.began)}
 	err := x.codec.decode(whole, &t)
+	if err == nil && x.tells(t) {
+		err = errPieces
+	}
 	return t, err
 }
 
@@ -347,6 +351,7 @@ func (r *relay) take(piece []byte) {
 }
 
 func (r *relay) frame(frame []byte) {
+	frame = r.clean(frame)
 	if r.settled {
 		r.out = append(r.out, frame...)
 		return

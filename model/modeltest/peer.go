@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -23,6 +24,7 @@ type Peer struct {
 	URL string // the base URL
 
 	mu     sync.Mutex
+	asked  int
 	bodies [][]byte
 	faults []string
 }
@@ -42,6 +44,8 @@ type Options struct {
 	Events func(n int, events []string) []string
 	// Unstreamed answers without a stream where one was asked for.
 	Unstreamed bool
+	Address    string // where it listens, as in 127.0.0.1:21101; empty: at a free port of loopback
+	Forgets    bool   // keeps no bodies: Requests gives none
 
 	inStream func(n int, events []string, p Protocol) []string // as Events, for the contract
 }
@@ -63,7 +67,16 @@ func Serve(t testing.TB, o Options) *Peer {
 		o.Protocol = Chat{}
 	}
 	p := &Peer{Options: o}
-	s := httptest.NewServer(p)
+	s := httptest.NewUnstartedServer(p)
+	if o.Address != "" {
+		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", o.Address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = s.Listener.Close() // the free port that it took
+		s.Listener = l
+	}
+	s.Start()
 	p.URL = s.URL + o.Protocol.Base()
 	t.Cleanup(func() {
 		s.CloseClientConnections()
@@ -97,8 +110,11 @@ func (p *Peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p.mu.Lock()
-	n := len(p.bodies)
-	p.bodies = append(p.bodies, body)
+	n := p.asked
+	p.asked++
+	if !p.Forgets {
+		p.bodies = append(p.bodies, body)
+	}
 	p.mu.Unlock()
 	if p.Misbehave != nil {
 		if f := p.Misbehave(n); f != nil {
