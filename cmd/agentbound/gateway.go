@@ -28,7 +28,7 @@ type gatewayFlags struct {
 	shadow, remote                     bool
 	arguments, kept                    bool
 	auditSize, inFlight                int
-	wait, idle, timeout, grace         time.Duration
+	wait, pause, idle, timeout, grace  time.Duration
 }
 
 // What becomes of a turn that calls nothing.
@@ -74,7 +74,8 @@ It ends on SIGTERM, when the requests in flight have. See docs/gateway.md.`,
 	s.BoolVar(&f.arguments, "audit-arguments", false, "keep the arguments of calls in the audit log too")
 	s.BoolVar(&f.kept, "audit-kept", false, "enter turns that were kept too")
 	s.IntVar(&f.inFlight, "max-in-flight", 256, "requests at a time; more are told to come back")
-	s.DurationVar(&f.wait, "corrector-timeout", 30*time.Second, "how long a correction may take")
+	s.DurationVar(&f.wait, "corrector-timeout", 10*time.Second, "how long a correction may take, its one retry and all")
+	s.DurationVar(&f.pause, "corrector-pause", 10*time.Second, "how long a corrector that failed five times in a row is not asked, until it is tried again; 0: ask it always")
 	s.DurationVar(&f.idle, "idle-timeout", 10*time.Minute, "how long the server may send nothing")
 	s.DurationVar(&f.timeout, "timeout", time.Hour, "how long a request may take")
 	s.DurationVar(&f.grace, "grace", time.Minute, "how long requests in flight may take when the gateway is told to end")
@@ -96,7 +97,7 @@ func (r rooms) corrector(spec string) (intervene.Intervention, error) {
 	if spec == noCorrector {
 		return intervene.Intervention{Ref: intervene.None().Ref}, nil
 	}
-	o, err := interveneRequest{}.intervening(modelOptions{}, spec)
+	o, err := interveneRequest{}.intervening(modelOptions{live: true}, spec)
 	if err != nil {
 		return intervene.Intervention{}, err
 	}
@@ -114,8 +115,8 @@ func (f *gatewayFlags) options() (o gateway.Options, err error) {
 		return o, usage("--final %q is not known; accepted: %s, %s", f.final, finalReview, finalPass)
 	case f.onFailure != string(intervene.Open) && f.onFailure != string(intervene.Closed):
 		return o, usage("--on-failure %q is not known; accepted: %s, %s", f.onFailure, intervene.Closed, intervene.Open)
-	case f.auditSize < 0 || f.inFlight < 1 || f.wait <= 0 || f.idle <= 0 || f.timeout <= 0 || f.grace <= 0:
-		return o, usage("--audit-size is not less than 0; --max-in-flight and the times are more than 0")
+	case f.auditSize < 0 || f.inFlight < 1 || f.wait <= 0 || f.pause < 0 || f.idle <= 0 || f.timeout <= 0 || f.grace <= 0:
+		return o, usage("--audit-size and --corrector-pause are not less than 0; --max-in-flight and the other times are more than 0")
 	case f.audit == "" && (f.arguments || f.kept):
 		return o, usage("--audit-arguments and --audit-kept say what is kept in the file of --audit, which is not given")
 	}
@@ -135,6 +136,9 @@ func (f *gatewayFlags) options() (o gateway.Options, err error) {
 	o.Intervention.OnFailure = intervene.OnFailure(f.onFailure)
 	o.Upstream, o.Shadow, o.PassFinal, o.AuditKept, o.Arguments = u, f.shadow, f.final == finalPass, f.kept, f.arguments
 	o.InFlight, o.Corrector, o.Idle, o.Timeout, o.Grace = f.inFlight, f.wait, f.idle, f.timeout, f.grace
+	if o.Pause = f.pause; f.pause == 0 {
+		o.Pause = -1 // none
+	}
 	return o, nil
 }
 
