@@ -40,11 +40,17 @@ const (
 	Undelivered Result = "undelivered" // the client had none of it
 )
 
+// The modes there are.
+const (
+	Live   = "live"
+	Shadow = "shadow" // nothing is changed or held back
+)
+
 // Entry is one line of an audit log (docs/gateway.md).
 type Entry struct {
 	V           int       `json:"v"`
 	Time        time.Time `json:"time"`
-	Mode        string    `json:"mode"` // live or shadow
+	Mode        string    `json:"mode"`
 	Result      Result    `json:"result"`
 	Protocol    string    `json:"protocol"`
 	Model       string    `json:"model,omitempty"`
@@ -58,6 +64,14 @@ type Entry struct {
 	MS          float64   `json:"corrector_ms"`
 	Tokens      Tokens    `json:"corrector_tokens"`
 	Upstream    Tokens    `json:"upstream_tokens"` // of all answers that the turn took
+}
+
+// Word tells the result to people: in shadow a turn only would have been changed.
+func (e Entry) Word() string {
+	if e.Mode == Shadow && e.Result == Changed {
+		return "would have changed"
+	}
+	return string(e.Result)
 }
 
 // Side is a turn before the edit, or after it.
@@ -118,7 +132,7 @@ func (g *Gateway) ready() bool {
 func (g *Gateway) entry(r *review, t *wire.Turn) Entry {
 	sum := sha256.Sum256([]byte(r.seen.Instruction))
 	e := Entry{
-		V: auditVersion, Time: g.opts.Clock().UTC(), Mode: "live", Protocol: string(r.draft.Protocol), Model: r.draft.Model, Streamed: r.draft.Streamed,
+		V: auditVersion, Time: g.opts.Clock().UTC(), Mode: Live, Protocol: string(r.draft.Protocol), Model: r.draft.Model, Streamed: r.draft.Streamed,
 		Corrector: g.opts.Intervention.Ref.Name, Instruction: hex.EncodeToString(sum[:]), Decision: len(r.seen.History),
 		Before: g.side(r.draft.Thought, r.draft), MS: float64(r.took.Microseconds()) / 1000,
 		Tokens: Tokens{r.usage.InputTokens, r.usage.OutputTokens}, Upstream: Tokens{r.draft.Usage.Input, r.draft.Usage.Output},
@@ -135,7 +149,7 @@ func (g *Gateway) entry(r *review, t *wire.Turn) Entry {
 	}
 	switch {
 	case g.opts.Shadow:
-		e.Mode, e.Result = "shadow", Kept
+		e.Mode, e.Result = Shadow, Kept
 		if r.changed {
 			e.Result, e.After = Changed, &Side{Thought: r.thought, Calls: []Called{}} // what it would have called nobody knows
 		}

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -79,6 +80,7 @@ func (g *Gateway) admin(l net.Listener) http.Handler {
 		return mux
 	}
 	mux.HandleFunc("GET "+auditPath, g.serveAudit)
+	mux.HandleFunc("GET /{$}", g.serveIndex)
 	if !loopback(l.Addr()) {
 		return mux
 	}
@@ -95,6 +97,20 @@ func (g *Gateway) admin(l net.Listener) http.Handler {
 		}
 		mux.ServeHTTP(w, r)
 	})
+}
+
+// serveIndex links what there is, for whoever follows the printed address.
+func (g *Gateway) serveIndex(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	links := []string{auditPath, healthPath, readyPath, metricsPath}
+	if g.opts.Audit == nil {
+		links = links[1:]
+	}
+	_, _ = io.WriteString(w, "<!doctype html><html lang=\"en\"><title>agentbound gateway</title><h1>agentbound gateway</h1><ul>")
+	for _, path := range links {
+		_, _ = fmt.Fprintf(w, "<li><a href=\"%s\">%s</a></li>", path, path)
+	}
+	_, _ = io.WriteString(w, "</ul>\n")
 }
 
 func (g *Gateway) serveAudit(w http.ResponseWriter, _ *http.Request) {

@@ -150,7 +150,7 @@ func TestAdmin(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, has := range map[string]string{
-		"/healthz": "ok", "/readyz": "ready", "/audit": "I wait.",
+		"/": `<a href="/audit">`, "/healthz": "ok", "/readyz": "ready", "/audit": "I wait.",
 		"/metrics": `agentbound_gateway_requests_total{protocol="chat",result="changed"} 1`,
 	} {
 		if status, body := get(t, admin+path, ""); status != http.StatusOK || !strings.Contains(body, has) {
