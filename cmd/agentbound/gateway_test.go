@@ -22,7 +22,7 @@ func TestGatewayRetries(t *testing.T) {
 			}
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}))
-		defer s.Close()
+		t.Cleanup(s.Close)
 		i, err := newRooms().corrector("aligner:compat:m@" + s.URL + "/v1")
 		if err != nil {
 			t.Fatal(err)
