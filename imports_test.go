@@ -93,7 +93,7 @@ var rooms = []room{
 	{"internal/figure", part, "", "gonum.org/v1/plot codeberg.org/go-fonts/liberation golang.org/x/image"},
 	{"internal/report", composition, "metric suite model model/price internal/store internal/figure", "github.com/mattn/go-runewidth"},
 	{"internal/wire", part, "model model/transport", "github.com/klauspost/compress"},
-	{"internal/gateway", composition, "intervene model internal/wire internal/filelock", "github.com/prometheus/client_golang"},
+	{"internal/gateway", composition, "intervene model internal/wire internal/filelock", "github.com/prometheus/client_golang github.com/sony/gobreaker"},
 	{"internal/familytest", part, "internal/star suite suites", ""},
 	{"suite/law", composition, "internal/run world/program agent/reference judge judge/program internal/star", ""},
 	{"internal/minhash", part, "", ""},

@@ -15,9 +15,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/internal/gateway"
 	"github.com/agentbound/agentbound/internal/wire"
 	"github.com/agentbound/agentbound/intervene"
+	"github.com/agentbound/agentbound/intervene/aligner"
+	"github.com/agentbound/agentbound/intervene/guardagent"
+	"github.com/agentbound/agentbound/model/file"
 )
 
 // gatewayFlags are the verb's flags.
@@ -28,7 +32,7 @@ type gatewayFlags struct {
 	shadow, remote                     bool
 	arguments, kept                    bool
 	auditSize, inFlight                int
-	wait, idle, timeout, grace         time.Duration
+	wait, pause, idle, timeout, grace  time.Duration
 }
 
 // What becomes of a turn that calls nothing.
@@ -54,7 +58,9 @@ Where the corrector fails, --on-failure closed, the default, holds the calls bac
 tells the client so in the turn's text: whoever puts a corrector before a live agent
 wants no action that it has not seen. open lets the draft pass. Both are recorded.
 
-It ends on SIGTERM, when the requests in flight have. See docs/gateway.md.`,
+It ends on SIGTERM, when the requests in flight have. See docs/gateway.md.
+
+` + correctorHelp(),
 		Example: `  agentbound gateway --upstream https://api.openai.com/v1 --corrector noop
   agentbound gateway --upstream http://127.0.0.1:8000/v1 --corrector noop --shadow --audit edits.jsonl --admin 127.0.0.1:9090
   agentbound gateway audit edits.jsonl --out edits.html`,
@@ -62,7 +68,7 @@ It ends on SIGTERM, when the requests in flight have. See docs/gateway.md.`,
 	}
 	s := cmd.Flags()
 	s.StringVar(&f.upstream, "upstream", "", "base URL of the model server, as its clients are given it")
-	s.StringVar(&f.corrector, "corrector", "", "who corrects Thoughts: "+noCorrector+" (keeps every one), or what run --intervene takes")
+	s.StringVar(&f.corrector, "corrector", "", "who corrects Thoughts: see above")
 	s.StringVar(&f.listen, "listen", "127.0.0.1:0", "HOST:PORT to serve clients on; port 0: any that is free")
 	s.StringVar(&f.admin, "admin", "", "HOST:PORT of loopback for /healthz, /readyz, /metrics and /audit; empty: the first three beside the protocols")
 	s.StringSliceVar(&f.protocols, "protocol", nil, "serve these alone: "+protocolNames())
@@ -74,7 +80,8 @@ It ends on SIGTERM, when the requests in flight have. See docs/gateway.md.`,
 	s.BoolVar(&f.arguments, "audit-arguments", false, "keep the arguments of calls in the audit log too")
 	s.BoolVar(&f.kept, "audit-kept", false, "enter turns that were kept too")
 	s.IntVar(&f.inFlight, "max-in-flight", 256, "requests at a time; more are told to come back")
-	s.DurationVar(&f.wait, "corrector-timeout", 30*time.Second, "how long a correction may take")
+	s.DurationVar(&f.wait, "corrector-timeout", 10*time.Second, "how long a correction may take, its one retry and all")
+	s.DurationVar(&f.pause, "corrector-pause", 10*time.Second, "how long a corrector that failed five times in a row is not asked, until it is tried again; 0: ask it always")
 	s.DurationVar(&f.idle, "idle-timeout", 10*time.Minute, "how long the server may send nothing")
 	s.DurationVar(&f.timeout, "timeout", time.Hour, "how long a request may take")
 	s.DurationVar(&f.grace, "grace", time.Minute, "how long requests in flight may take when the gateway is told to end")
@@ -91,16 +98,65 @@ func protocolNames() string {
 	return strings.Join(names, ", ")
 }
 
+// correctors are the interventions that can stand in the gateway.
+func correctors() []column {
+	return slices.DeleteFunc(columns(), func(c column) bool { return c.name == agentbound.Bare || c.name == guardagent.Name })
+}
+
+func correctorForms() string {
+	forms := []string{noCorrector}
+	for _, c := range correctors() {
+		forms = append(forms, c.form)
+	}
+	return strings.Join(forms, ", ")
+}
+
+// correctorHelp lists them for --help.
+func correctorHelp() string {
+	text := "What --corrector takes (docs/calibrator.md); a MODEL is named as for run --agent:\n  " + noCorrector + ": keeps every Thought, to measure the gateway itself; needs nothing\n"
+	for _, c := range correctors() {
+		text += fmt.Sprintf("  %s: %s; needs %s\n", c.form, c.about, c.needs)
+	}
+	return text
+}
+
 // corrector resolves what --corrector names.
 func (r rooms) corrector(spec string) (intervene.Intervention, error) {
-	if spec == noCorrector {
-		return intervene.Intervention{Ref: intervene.None().Ref}, nil
+	name, model, named := strings.Cut(spec, ":")
+	known := slices.ContainsFunc(correctors(), func(c column) bool { return c.name == name })
+	answers, _, _ := strings.Cut(model, ":")
+	switch {
+	case name == noCorrector && named:
+		return intervene.Intervention{}, usage("--corrector %s takes no model", name)
+	case name == noCorrector:
+		return intervene.Intervention{Ref: agentbound.Intervention{Name: noCorrector}}, nil
+	case name == agentbound.Bare:
+		return intervene.Intervention{}, usage("--corrector %s is no corrector; use %s, which keeps every Thought", name, noCorrector)
+	case name == guardagent.Name:
+		return intervene.Intervention{}, usage("--corrector %s is a gate, which decides on each call as it is executed: the client executes them, out of sight; accepted: %s", name, correctorForms())
+	case name == file.Scheme || known && answers == file.Scheme:
+		return intervene.Intervention{}, usage("--corrector %s: answers by file are handed in later, and a live agent cannot wait for them; name a model that answers at once, as %s:compat:MODEL@BASE_URL", spec, aligner.Ours)
+	case !known:
+		return intervene.Intervention{}, usage("--corrector %q is not known; accepted: %s", name, correctorForms())
 	}
-	o, err := interveneRequest{}.intervening(modelOptions{}, spec)
+	o, err := interveneRequest{}.intervening(modelOptions{live: true}, spec)
 	if err != nil {
 		return intervene.Intervention{}, err
 	}
+	o.flag = "--corrector"
 	return r.intervention(spec, o)
+}
+
+// upstreamURL reads --upstream. Errors repeat no part of it that could be a key.
+func upstreamURL(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return nil, usage("--upstream is no http or https URL; it is the base URL of the model server, as https://api.openai.com/v1")
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return nil, usage("--upstream %s://%s…: a base URL has no user name, query or fragment; clients show their keys in headers", u.Scheme, u.Host)
+	}
+	return u, nil
 }
 
 // options checks the flags.
@@ -109,19 +165,21 @@ func (f *gatewayFlags) options() (o gateway.Options, err error) {
 	case f.upstream == "":
 		return o, usage("--upstream is needed: the base URL of the model server, as https://api.openai.com/v1")
 	case f.corrector == "":
-		return o, usage("--corrector is needed: who corrects Thoughts; %s keeps every one", noCorrector)
+		return o, usage("--corrector is needed: who corrects Thoughts; accepted: %s", correctorForms())
 	case f.final != finalReview && f.final != finalPass:
 		return o, usage("--final %q is not known; accepted: %s, %s", f.final, finalReview, finalPass)
 	case f.onFailure != string(intervene.Open) && f.onFailure != string(intervene.Closed):
 		return o, usage("--on-failure %q is not known; accepted: %s, %s", f.onFailure, intervene.Closed, intervene.Open)
-	case f.auditSize < 0 || f.inFlight < 1 || f.wait <= 0 || f.idle <= 0 || f.timeout <= 0 || f.grace <= 0:
-		return o, usage("--audit-size is not less than 0; --max-in-flight and the times are more than 0")
+	case f.auditSize < 0 || f.inFlight < 1 || f.wait <= 0 || f.pause < 0 || f.idle <= 0 || f.timeout <= 0 || f.grace <= 0:
+		return o, usage("--audit-size and --corrector-pause are not less than 0; --max-in-flight and the other times are more than 0")
 	case f.audit == "" && (f.arguments || f.kept):
 		return o, usage("--audit-arguments and --audit-kept say what is kept in the file of --audit, which is not given")
+	case f.audit == "" && f.shadow:
+		return o, usage("--shadow changes nothing, and only records what would have become of turns: say where, with --audit FILE")
 	}
-	u, err := url.Parse(f.upstream)
-	if err != nil { // it repeats no part of the address, which may hold a key
-		return o, usage("--upstream is no URL")
+	u, err := upstreamURL(f.upstream)
+	if err != nil {
+		return o, err
 	}
 	for _, p := range f.protocols {
 		if !slices.Contains(wire.Protocols(), wire.Protocol(p)) {
@@ -135,6 +193,9 @@ func (f *gatewayFlags) options() (o gateway.Options, err error) {
 	o.Intervention.OnFailure = intervene.OnFailure(f.onFailure)
 	o.Upstream, o.Shadow, o.PassFinal, o.AuditKept, o.Arguments = u, f.shadow, f.final == finalPass, f.kept, f.arguments
 	o.InFlight, o.Corrector, o.Idle, o.Timeout, o.Grace = f.inFlight, f.wait, f.idle, f.timeout, f.grace
+	if o.Pause = f.pause; f.pause == 0 {
+		o.Pause = -1 // none
+	}
 	return o, nil
 }
 
@@ -166,11 +227,25 @@ func (f *gatewayFlags) run(ctx context.Context, std stdio) error {
 	if err != nil {
 		return coded{exitUsage, err}
 	}
+	fmt.Fprintln(std.err, f.told(o))
 	fmt.Fprintln(std.out, g.At(clients.Addr().String()))
 	if admin != nil {
 		fmt.Fprintf(std.err, "admin: http://%s/\n", admin.Addr())
 	}
 	return g.Serve(ctx, clients, admin)
+}
+
+// told says in a line how turns are treated.
+func (f *gatewayFlags) told(o gateway.Options) string {
+	how := "live; where it fails: " + string(o.Intervention.OnFailure)
+	if o.Shadow {
+		how = "shadow: every turn passes as it comes, nothing is changed or held back"
+	}
+	audit := "; no audit log"
+	if f.audit != "" {
+		audit = "; audit log: " + f.audit
+	}
+	return plainLine(fmt.Sprintf("corrector: %s; %s%s", o.Intervention.Ref.Name, how, audit))
 }
 
 // listenAt listens at an address, which is loopback's unless that is lifted.
@@ -205,7 +280,10 @@ func newGatewayAudit(std stdio) *cobra.Command {
 				return err
 			}
 			for _, line := range unread {
-				fmt.Fprintln(std.err, "cannot be read: "+line)
+				fmt.Fprintln(std.err, "cannot be read: "+plainLine(line))
+			}
+			if len(entries) == 0 && len(unread) > 0 {
+				return coded{exitUsage, fmt.Errorf("%s: no line of it is an entry of an audit log that can be read", args[0])}
 			}
 			if out == "" {
 				return auditLines(std, entries)
@@ -226,23 +304,81 @@ func writePage(path string, entries []gateway.Entry, unread []string) error {
 	return errors.Join(err, f.Close())
 }
 
-// auditLines tells a log in short.
+// auditLines tells a log in short: a row an entry, and below it what was said and why.
 func auditLines(std stdio, entries []gateway.Entry) error {
-	w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
-	for _, e := range entries {
-		after := "-"
-		if e.After != nil {
-			after = calledNames(e.After.Calls)
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s → %s\t%s\n", e.Time.UTC().Format(time.DateTime), e.Mode, e.Result, e.Protocol, calledNames(e.Before.Calls), after, dash(e.Failure))
+	if len(entries) == 0 {
+		_, err := fmt.Fprintln(std.out, "Nothing was changed, and nothing failed.")
+		return err
 	}
-	return w.Flush()
+	var rows strings.Builder
+	w := tabwriter.NewWriter(&rows, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "TIME (UTC)\tMODE\tRESULT\tPROTOCOL\tCALLS")
+	for _, e := range entries {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", e.Time.UTC().Format(time.DateTime), plainLine(e.Mode), plainLine(e.Word()), plainLine(e.Protocol), auditCalls(e))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	lines := strings.SplitAfter(rows.String(), "\n")
+	text := lines[0]
+	for i, e := range entries {
+		text += lines[i+1] + auditSaid(e)
+	}
+	_, err := fmt.Fprint(std.out, text)
+	return err
+}
+
+// auditCalls are the calls of the draft, and those that the client has.
+func auditCalls(e gateway.Entry) string {
+	before := calledNames(e.Before.Calls)
+	switch {
+	case e.Mode == gateway.Shadow:
+		return before + " (passed)"
+	case e.After == nil:
+		return before + " → undelivered"
+	}
+	return before + " → " + calledNames(e.After.Calls)
+}
+
+// auditSaid are the Thoughts of an entry, and why it failed, a line each.
+func auditSaid(e gateway.Entry) string {
+	text := ""
+	line := func(name, said string) { text += fmt.Sprintf("    %-9s %s\n", name+":", said) }
+	line("draft", auditThought(e.Before.Thought))
+	if e.After != nil && e.Result == gateway.Changed {
+		name := "after"
+		if e.Mode == gateway.Shadow {
+			name = "would be"
+		}
+		line(name, auditThought(e.After.Thought))
+	}
+	if e.Failure != "" {
+		line("why", plainLine(e.Failure))
+	}
+	return text
+}
+
+// auditWidth is how much of a Thought a line shows; the page has all of it.
+const auditWidth = 120
+
+func auditThought(text string) string {
+	switch said := []rune(plainLine(text)); {
+	case len(said) == 0:
+		return "(no Thought is shown)"
+	case len(said) > auditWidth:
+		return string(said[:auditWidth]) + "…"
+	default:
+		return string(said)
+	}
 }
 
 func calledNames(all []gateway.Called) string {
+	if len(all) == 0 {
+		return "no call"
+	}
 	var names []string
 	for _, c := range all {
-		names = append(names, c.Tool)
+		names = append(names, plainLine(c.Tool))
 	}
-	return dash(strings.Join(names, ","))
+	return strings.Join(names, ",")
 }

@@ -91,6 +91,7 @@ type intervening struct {
 	onFailure intervene.OnFailure
 	directive string
 	tokens    int
+	flag      string // that names the intervention; empty: --intervene
 	modelOptions
 }
 
@@ -135,7 +136,7 @@ func (r rooms) intervention(spec string, o intervening) (intervene.Intervention,
 		err = r.boundedIntervention(i)
 	}
 	if err != nil {
-		return i, coded{exitUsage, fmt.Errorf("--intervene %s: %w", name, err)}
+		return i, coded{exitUsage, fmt.Errorf("%s %s: %w", cmp.Or(o.flag, "--intervene"), name, err)}
 	}
 	i.OnFailure = o.onFailure
 	i.Ref.Settings["on_failure"] = string(o.onFailure)

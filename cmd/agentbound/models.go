@@ -17,6 +17,7 @@ type modelOptions struct {
 	effort  string        // of reasoning; empty: the provider's own
 	stream  bool          // ask for event streams; answers, and so keys, are the same
 	once    bool          // an attempt that fails is not repeated
+	live    bool          // somebody waits: an attempt that fails is repeated once, and soon
 	pace    model.Pace    // holds attempts back; rooms.model sets it
 	part    model.Part    // what it plays, as recordings say it
 	key     string        // of the endpoint; rooms.model sets it
@@ -25,6 +26,9 @@ type modelOptions struct {
 // retry is how a turn is attempted.
 func (o modelOptions) retry() model.Retry {
 	r := model.Retry{Timeout: o.perCall, Pace: o.pace}
+	if o.live {
+		r.Attempts, r.Base, r.Longest = 2, 500*time.Millisecond, time.Second
+	}
 	if o.once {
 		r.Attempts = 1
 	}

@@ -40,11 +40,17 @@ const (
 	Undelivered Result = "undelivered" // the client had none of it
 )
 
+// The modes there are.
+const (
+	Live   = "live"
+	Shadow = "shadow" // nothing is changed or held back
+)
+
 // Entry is one line of an audit log (docs/gateway.md).
 type Entry struct {
 	V           int       `json:"v"`
 	Time        time.Time `json:"time"`
-	Mode        string    `json:"mode"` // live or shadow
+	Mode        string    `json:"mode"`
 	Result      Result    `json:"result"`
 	Protocol    string    `json:"protocol"`
 	Model       string    `json:"model,omitempty"`
@@ -58,6 +64,14 @@ type Entry struct {
 	MS          float64   `json:"corrector_ms"`
 	Tokens      Tokens    `json:"corrector_tokens"`
 	Upstream    Tokens    `json:"upstream_tokens"` // of all answers that the turn took
+}
+
+// Word tells the result to people: in shadow a turn only would have been changed.
+func (e Entry) Word() string {
+	if e.Mode == Shadow && e.Result == Changed {
+		return "would have changed"
+	}
+	return string(e.Result)
 }
 
 // Side is a turn before the edit, or after it.
@@ -98,18 +112,27 @@ func (g *Gateway) enter(r *review, t *wire.Turn) {
 	if err := g.opts.Audit.Append(e); err != nil {
 		g.meters.audits.WithLabelValues("failed").Inc()
 		g.opts.Log.Error("an edit is not in the audit log", "error", err)
-		g.ready.Store(false)
+		g.missed.Store(true)
 		return
 	}
 	g.meters.audits.WithLabelValues("written").Inc()
-	g.ready.Store(true)
+	g.missed.Store(false)
+}
+
+// ready reports whether requests should come. Where an entry could not be written the log
+// is tried again: who is sent no requests has no other occasion to.
+func (g *Gateway) ready() bool {
+	if g.missed.Load() && g.opts.Audit.try() == nil {
+		g.missed.Store(false)
+	}
+	return !g.ends.Load() && !g.missed.Load()
 }
 
 // entry is what is told of a review.
 func (g *Gateway) entry(r *review, t *wire.Turn) Entry {
 	sum := sha256.Sum256([]byte(r.seen.Instruction))
 	e := Entry{
-		V: auditVersion, Time: g.opts.Clock().UTC(), Mode: "live", Protocol: string(r.draft.Protocol), Model: r.draft.Model, Streamed: r.draft.Streamed,
+		V: auditVersion, Time: g.opts.Clock().UTC(), Mode: Live, Protocol: string(r.draft.Protocol), Model: r.draft.Model, Streamed: r.draft.Streamed,
 		Corrector: g.opts.Intervention.Ref.Name, Instruction: hex.EncodeToString(sum[:]), Decision: len(r.seen.History),
 		Before: g.side(r.draft.Thought, r.draft), MS: float64(r.took.Microseconds()) / 1000,
 		Tokens: Tokens{r.usage.InputTokens, r.usage.OutputTokens}, Upstream: Tokens{r.draft.Usage.Input, r.draft.Usage.Output},
@@ -126,7 +149,7 @@ func (g *Gateway) entry(r *review, t *wire.Turn) Entry {
 	}
 	switch {
 	case g.opts.Shadow:
-		e.Mode, e.Result = "shadow", Kept
+		e.Mode, e.Result = Shadow, Kept
 		if r.changed {
 			e.Result, e.After = Changed, &Side{Thought: r.thought, Calls: []Called{}} // what it would have called nobody knows
 		}
@@ -238,6 +261,26 @@ func (a *Audit) Append(e Entry) error {
 	a.size += int64(n)
 	a.torn = n > 0 && n < len(line) || n == 0 && a.torn
 	if err != nil {
+		return err
+	}
+	return a.file.Sync()
+}
+
+// try writes an empty line, which is no entry.
+func (a *Audit) try() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.file == nil {
+		if err := a.open(); err != nil {
+			return err
+		}
+	}
+	if _, err := os.Lstat(a.path); err != nil {
+		return err // it is written where nobody finds it
+	}
+	n, err := a.file.Write([]byte{'\n'})
+	a.size += int64(n)
+	if a.torn = a.torn && n == 0; err != nil {
 		return err
 	}
 	return a.file.Sync()

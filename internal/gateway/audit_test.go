@@ -158,6 +158,35 @@ func TestPage(t *testing.T) {
 	}
 }
 
+// TestPageOfShadow: what was only watched is not told as if it had been changed.
+func TestPageOfShadow(t *testing.T) {
+	live, shadow := entryOf(0), entryOf(1)
+	shadow.Mode = Shadow
+	for name, c := range map[string]struct {
+		entries  []Entry
+		has, not []string
+	}{
+		"shadow": {[]Entry{shadow, shadow}, []string{"<h1>What the gateway would have changed</h1>", "> would have changed 2</label>", ">would have changed</span>", "nothing was changed or held back", "what it would then have called is not known", "Would have been</h2>"}, []string{">After<", ">changed</span>", "no call"}},
+		"live":   {[]Entry{live}, []string{"<h1>What the gateway changed</h1>", "> changed 1</label>", ">After<"}, []string{"would have", "Would have"}},
+		"both":   {[]Entry{live, shadow}, []string{"<h1>What the gateway changed, or would have</h1>", "> changed, would have changed 2</label>", ">changed</span>", ">would have changed</span>"}, nil},
+	} {
+		var b bytes.Buffer
+		if err := WritePage(&b, c.entries, nil); err != nil {
+			t.Fatal(err)
+		}
+		for _, has := range c.has {
+			if !strings.Contains(b.String(), has) {
+				t.Errorf("%s: the page has no %q", name, has)
+			}
+		}
+		for _, not := range c.not {
+			if strings.Contains(b.String(), not) {
+				t.Errorf("%s: the page has %q", name, not)
+			}
+		}
+	}
+}
+
 // FuzzReadAudit: whatever a log holds, each line is read or told.
 func FuzzReadAudit(f *testing.F) {
 	f.Add([]byte("{\"v\":1}\nx\n\n{\"v\":7}"))

@@ -39,6 +39,7 @@ type review struct {
 	usage       agentbound.Usage
 	took        time.Duration
 	failed      string // why there was no correction
+	unasked     bool   // that is since the corrector was not asked
 	again       string // why the upstream gave no second answer
 	undelivered string // why the client had none of it
 }
@@ -114,10 +115,16 @@ func withheld(t wire.Turn, word string) wire.Edit {
 // correct asks the corrector.
 func (g *Gateway) correct(ctx context.Context, t wire.Turn) *review {
 	r := &review{draft: t, seen: Context(t), thought: t.Thought}
+	leave, err := g.breaker.enter(ctx)
+	if err != nil {
+		r.failed, r.unasked = err.Error(), true
+		return r
+	}
 	ctx, done := context.WithTimeoutCause(ctx, g.opts.Corrector, errSlow)
 	defer done()
 	began := g.opts.Clock()
 	c, err := call(ctx, g.opts.Intervention.Corrector, r.seen)
+	leave(err)
 	r.took, r.usage = g.opts.Clock().Sub(began), c.Usage
 	switch {
 	case err != nil && errors.Is(context.Cause(ctx), errSlow):

@@ -36,7 +36,8 @@ type Options struct {
 	Log       *slog.Logger // nil: nothing is logged
 
 	InFlight  int           // requests at a time; 0: 256
-	Corrector time.Duration // how long a correction may take; 0: 30 seconds
+	Corrector time.Duration // how long a correction may take; 0: 10 seconds
+	Pause     time.Duration // how long a corrector that failed five times in a row is not asked; 0: 10 seconds; less: it is
 	Idle      time.Duration // see wire.Options
 	Timeout   time.Duration // see wire.Options
 	Grace     time.Duration // how long requests in flight may take when the gateway ends; 0: 1 minute
@@ -50,13 +51,15 @@ type Gateway struct {
 	opts    Options
 	proxy   *wire.Proxy
 	meters  *meters
+	breaker *breaker
 	room    chan struct{} // has a place for each request in flight
 	watch   chan struct{} // the same for shadows
 	asked   sync.Map      // int → *request: turns that the corrector was asked about
 	shadows sync.WaitGroup
 	live    context.Context // ends where shadows have to
 	end     context.CancelFunc
-	ready   atomic.Bool
+	ends    atomic.Bool // no request is taken any more
+	missed  atomic.Bool // an entry could not be written
 }
 
 // New gives a gateway, or says what its options lack. Nothing is sent yet.
@@ -72,7 +75,8 @@ func New(o Options) (*Gateway, error) {
 	if o.Intervention.Corrector == nil {
 		o.Intervention.Corrector = keeps{}
 	}
-	o.InFlight, o.Corrector, o.Grace = cmp.Or(o.InFlight, 256), cmp.Or(o.Corrector, 30*time.Second), cmp.Or(o.Grace, time.Minute)
+	o.InFlight, o.Corrector, o.Grace = cmp.Or(o.InFlight, 256), cmp.Or(o.Corrector, 10*time.Second), cmp.Or(o.Grace, time.Minute)
+	o.Pause = cmp.Or(o.Pause, 10*time.Second)
 	if o.InFlight < 0 || o.Corrector < 0 || o.Grace < 0 {
 		return nil, errors.New("gateway: limits are positive")
 	}
@@ -83,6 +87,7 @@ func New(o Options) (*Gateway, error) {
 		o.Clock = time.Now
 	}
 	g := &Gateway{opts: o, meters: newMeters(), room: make(chan struct{}, o.InFlight), watch: make(chan struct{}, o.InFlight)}
+	g.breaker = g.newBreaker()
 	g.live, g.end = context.WithCancel(context.Background())
 	w := wire.Options{
 		Upstream: o.Upstream, PassKeys: true, Protocols: o.Protocols, Idle: o.Idle, Timeout: o.Timeout, HTTP: o.HTTP,
@@ -95,7 +100,6 @@ func New(o Options) (*Gateway, error) {
 	if g.proxy, err = wire.New(w); err != nil {
 		return nil, err
 	}
-	g.ready.Store(true)
 	return g, nil
 }
 

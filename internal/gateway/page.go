@@ -4,6 +4,8 @@ import (
 	_ "embed"
 	"html/template"
 	"io"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -23,23 +25,43 @@ const most = 2000
 func WritePage(w io.Writer, entries []Entry, unread []string) error {
 	type count struct {
 		Result Result
+		Word   string
 		N      int
 	}
 	view := struct {
+		Title   string
+		Shadow  bool // some of it
 		Entries []Entry
 		All     int
 		Counts  []count
 		Unread  []string
-	}{All: len(entries), Unread: unread}
+	}{Title: "What the gateway changed", All: len(entries), Unread: unread}
+	watched := 0
+	for _, e := range entries {
+		if e.Mode == Shadow {
+			watched++
+		}
+	}
+	switch view.Shadow = watched > 0; {
+	case !view.Shadow:
+	case watched == len(entries):
+		view.Title = "What the gateway would have changed"
+	default:
+		view.Title = "What the gateway changed, or would have"
+	}
 	for _, r := range []Result{Changed, Opened, Closed, Failed, Undelivered, Kept} {
-		n := 0
+		n, words := 0, []string(nil)
 		for _, e := range entries {
-			if e.Result == r {
-				n++
+			if e.Result != r {
+				continue
+			}
+			if n++; !slices.Contains(words, e.Word()) {
+				words = append(words, e.Word())
 			}
 		}
 		if n > 0 {
-			view.Counts = append(view.Counts, count{r, n})
+			slices.Sort(words)
+			view.Counts = append(view.Counts, count{r, strings.Join(words, ", "), n})
 		}
 	}
 	for i := len(entries) - 1; i >= 0 && len(view.Entries) < most; i-- {

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -50,7 +51,7 @@ func (g *Gateway) Serve(ctx context.Context, clients, admin net.Listener) error 
 	case failed = <-served:
 	case <-ctx.Done():
 	}
-	g.ready.Store(false)
+	g.ends.Store(true)
 	grace, done := context.WithTimeout(context.WithoutCancel(ctx), g.opts.Grace)
 	defer done()
 	if err := front.Shutdown(grace); err != nil {
@@ -68,7 +69,7 @@ func (g *Gateway) admin(l net.Listener) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+healthPath, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
 	mux.HandleFunc("GET "+readyPath, func(w http.ResponseWriter, _ *http.Request) {
-		if !g.ready.Load() {
+		if !g.ready() {
 			http.Error(w, "not ready: the gateway ends, or its audit log cannot be written", http.StatusServiceUnavailable)
 			return
 		}
@@ -79,6 +80,7 @@ func (g *Gateway) admin(l net.Listener) http.Handler {
 		return mux
 	}
 	mux.HandleFunc("GET "+auditPath, g.serveAudit)
+	mux.HandleFunc("GET /{$}", g.serveIndex)
 	if !loopback(l.Addr()) {
 		return mux
 	}
@@ -95,6 +97,20 @@ func (g *Gateway) admin(l net.Listener) http.Handler {
 		}
 		mux.ServeHTTP(w, r)
 	})
+}
+
+// serveIndex links what there is, for whoever follows the printed address.
+func (g *Gateway) serveIndex(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	links := []string{auditPath, healthPath, readyPath, metricsPath}
+	if g.opts.Audit == nil {
+		links = links[1:]
+	}
+	_, _ = io.WriteString(w, "<!doctype html><html lang=\"en\"><title>agentbound gateway</title><h1>agentbound gateway</h1><ul>")
+	for _, path := range links {
+		_, _ = fmt.Fprintf(w, "<li><a href=\"%s\">%s</a></li>", path, path)
+	}
+	_, _ = io.WriteString(w, "</ul>\n")
 }
 
 func (g *Gateway) serveAudit(w http.ResponseWriter, _ *http.Request) {

@@ -150,7 +150,7 @@ func TestAdmin(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, has := range map[string]string{
-		"/healthz": "ok", "/readyz": "ready", "/audit": "I wait.",
+		"/": `<a href="/audit">`, "/healthz": "ok", "/readyz": "ready", "/audit": "I wait.",
 		"/metrics": `agentbound_gateway_requests_total{protocol="chat",result="changed"} 1`,
 	} {
 		if status, body := get(t, admin+path, ""); status != http.StatusOK || !strings.Contains(body, has) {
@@ -202,7 +202,18 @@ func TestUnaudited(t *testing.T) {
 			t.Errorf("after %d: %d, want %d", i, status, want)
 		}
 	}
-	if _, body := get(t, admin+"/metrics", ""); !strings.Contains(body, `audit_entries_total{result="failed"} 1`) {
+	// Who is unready is sent no requests: it is ready again without one.
+	if err := os.Rename(dir, dir+".away"); err != nil {
+		t.Fatal(err)
+	}
+	_, _, _ = post(t.Context(), t, clients+"/v1/chat/completions", fmt.Sprintf(chatAsks, true))
+	for _, want := range []int{http.StatusServiceUnavailable, http.StatusOK} {
+		if status, _ := get(t, admin+"/readyz", ""); status != want {
+			t.Errorf("%d, want %d", status, want)
+		}
+		_ = os.Rename(dir+".away", dir)
+	}
+	if _, body := get(t, admin+"/metrics", ""); !strings.Contains(body, `audit_entries_total{result="failed"} 2`) {
 		t.Error(body)
 	}
 }

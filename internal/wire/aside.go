@@ -37,6 +37,11 @@ func (x *exchange) serveAside() {
 		return
 	}
 	defer res.Body.Close()
+	if x.redirects(res) {
+		status = BadAnswer.status()
+		x.fail(BadAnswer, 0, errRedirect)
+		return
+	}
 	raw, err := x.all(res.Body)
 	if err != nil {
 		status = 0

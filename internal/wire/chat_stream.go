@@ -198,6 +198,10 @@ func (s *chatStream) add(choice object) (at mark) {
 		}
 	}
 	s.finish = s.finish || choice.text("finish_reason") != ""
+	if m := choice.object("message"); len(s.calls) == 0 { // some servers end with the whole message
+		delete(s.choice, "message")
+		at = max(at, s.call(m.list("tool_calls")))
+	}
 	for k, v := range choice.object("delta") {
 		switch {
 		case !given(v) || k == "role":

@@ -2,11 +2,11 @@ package wire
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/agentbound/agentbound/model"
 )
@@ -108,7 +108,7 @@ func (x *exchange) secondDraft(e Edit) (draft, bool) {
 // decide asks the Editor, however long he takes: that is not the server's doing.
 func (x *exchange) decide(t Turn, flows bool) (Edit, *Fault) {
 	x.idle.Stop()
-	e, err := x.opts.Edit(x.ctx, t)
+	e, err := x.opts.Edit(x.ctx, x.told(t))
 	x.alive()
 	if err == nil {
 		err = e.check(t, flows)
@@ -255,10 +255,10 @@ func (x *exchange) draft(res *http.Response) (d draft, ok bool) {
 			return d, false
 		}
 	}
-	switch trimmed := bytes.TrimSpace(d.raw); {
+	switch {
 	case errors.Is(err, errBroken):
 		x.cut(d.res, nil, err)
-	case !d.streamed && (!json.Valid(trimmed) || trimmed[0] != '{' && trimmed[0] != '['):
+	case !d.streamed && words(d.raw):
 		x.report(Turn{}, err, d.res.StatusCode) // no program finds a turn in it either
 		x.raw(d)
 	default:
@@ -267,8 +267,22 @@ func (x *exchange) draft(res *http.Response) (d draft, ok bool) {
 	return d, false
 }
 
+// isStream reports whether an answer is a stream, whatever was asked for and whatever its
+// content type says of JSON.
 func (x *exchange) isStream(res *http.Response, raw []byte) bool {
-	return bytes.Contains([]byte(res.Header.Get("Content-Type")), []byte("text/event-stream")) || x.asked.Stream && eventStream.Match(raw)
+	return strings.Contains(res.Header.Get("Content-Type"), "text/event-stream") && !opens(raw) || eventStream.Match(raw)
+}
+
+// words reports whether a body is no JSON to any reader. Some take what follows a byte
+// order mark, a value that more comes after, NaN, or another encoding than UTF-8.
+func words(raw []byte) bool {
+	return !opens(raw) && bytes.IndexByte(raw, 0) < 0
+}
+
+// opens reports whether a text begins as an object or a list does.
+func opens(raw []byte) bool {
+	trimmed := bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(raw), bom))
+	return len(trimmed) > 0 && (trimmed[0] == '{' || trimmed[0] == '[')
 }
 
 // answers reports whether a body says something beside a failure.

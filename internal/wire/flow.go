@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"net/http"
@@ -71,11 +72,11 @@ func (f *flow) flush() error {
 
 func (f *flow) take(piece []byte) {
 	f.size += int64(len(piece))
+	f.frames.feed(piece)
 	if f.passing {
-		f.out = append(f.out, piece...)
+		f.after()
 		return
 	}
-	f.frames.feed(piece)
 	for !f.over && !f.complete {
 		frame, ok := f.frames.next()
 		if !ok {
@@ -83,6 +84,37 @@ func (f *flow) take(piece []byte) {
 		}
 		f.frame(frame)
 	}
+}
+
+// after passes on what follows a turn that is complete: comments, and the mark that ends a
+// stream. An event would be of a turn that nobody has decided on, and clients that read to
+// the end would take it.
+func (f *flow) after() {
+	for {
+		frame, ok := f.frames.next()
+		if !ok {
+			return
+		}
+		if _, data, ok := parse(frame); !ok && !foreign(frame) || string(bytes.TrimSpace(data)) == "[DONE]" {
+			f.out = append(f.out, frame...)
+		}
+	}
+}
+
+var errForeign = malformed("its stream holds what is no event")
+
+// foreign reports whether a frame that is no event holds JSON: a program that does not
+// look for events would find it.
+func foreign(frame []byte) bool {
+	if bytes.IndexByte(frame, 0) >= 0 {
+		return true
+	}
+	for line := range bytes.FieldsFuncSeq(frame, func(c rune) bool { return c == '\r' || c == '\n' }) {
+		if opens(line) {
+			return true
+		}
+	}
+	return false
 }
 
 func (f *flow) frame(frame []byte) {
@@ -97,6 +129,9 @@ func (f *flow) frame(frame []byte) {
 			f.fails(err, frame)
 			return
 		}
+	} else if foreign(frame) {
+		f.fails(errForeign, nil)
+		return
 	}
 	if f.holding = f.holding || at > going; !f.holding {
 		f.out = append(f.out, frame...)
@@ -140,6 +175,10 @@ func (f *flow) end() {
 		case err == nil:
 			f.holding = f.holding || at > going
 		}
+	} else if foreign(rest) {
+		f.fails(errForeign, nil)
+		_ = f.flush()
+		return
 	}
 	whole, err := f.stream.whole()
 	if err != nil {
@@ -199,8 +238,10 @@ func (f *flow) become(t Turn, whole object, e Edit) {
 	if e.keeps() {
 		f.passing = true
 		f.report(t, nil, f.status)
-		_ = f.write(append(f.held, f.frames.rest()...))
+		f.out = append(f.out, f.held...)
 		f.held = nil
+		f.after()
+		_ = f.flush()
 		return
 	}
 	// What of the text is held is the turn's, too.

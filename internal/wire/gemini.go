@@ -386,6 +386,9 @@ func (s *geminiStream) whole() (object, error) {
 	if !s.finish && !s.blocked {
 		return nil, errBroken
 	}
+	if !s.finish && slices.ContainsFunc(s.parts, func(p *geminiPart) bool { _, calls := geminiCall(p.object); return calls }) {
+		return nil, malformed("it calls, and says that the prompt was blocked")
+	}
 	whole := clone(s.base)
 	if s.finish {
 		content, candidate := clone(s.content), clone(s.candidate)

@@ -100,7 +100,7 @@ func spellings(key string) (all [][]byte) {
 	quoted := strings.Trim(string(encode(key)), `"`)
 	forms := []string{
 		key, quoted, strings.ReplaceAll(quoted, "/", `\/`), url.QueryEscape(key), url.PathEscape(key),
-		base64.StdEncoding.EncodeToString([]byte(key)),
+		base64.RawStdEncoding.EncodeToString([]byte(key)), base64.RawURLEncoding.EncodeToString([]byte(key)),
 	}
 	seen := map[string]bool{}
 	for _, f := range forms {
@@ -122,8 +122,33 @@ func (p *Proxy) clean(b []byte) []byte {
 	return b
 }
 
+// told is a turn as it is told: without keys that pass, should the server repeat them in
+// what the model says.
+func (x *exchange) told(t Turn) Turn {
+	if !x.opts.PassKeys {
+		return t
+	}
+	for _, s := range []*string{&t.Model, &t.Text, &t.Reasoning, &t.Thought, &t.Refused, &t.Flowed} {
+		*s = x.hidden(*s)
+	}
+	for _, calls := range []*[]Call{&t.Calls, &t.Hosted} {
+		*calls = slices.Clone(*calls)
+		for i := range *calls {
+			c := &(*calls)[i]
+			c.Name, c.Args = x.hidden(c.Name), x.hidden(c.Args)
+		}
+	}
+	if t.Draft != nil {
+		draft := x.told(*t.Draft)
+		t.Draft = &draft
+	}
+	return t
+}
+
+func (x *exchange) hidden(s string) string { return string(x.hide([]byte(s))) }
+
 // credential is a header that may hold a key, a token or the like.
-var credential = regexp.MustCompile(`(?i)auth|key|token|secret|cookie`)
+var credential = regexp.MustCompile(`(?i)auth|key|token|secret|cookie|credential|passw|signature|^sig$`)
 
 // hide takes keys that pass out of what the proxy says itself. Nothing is remembered: they
 // are looked up in the request when there is something to say.
@@ -149,6 +174,9 @@ func (x *exchange) hide(b []byte) []byte {
 				hidden(part)
 			}
 		}
+	}
+	if _, password, ok := x.in.BasicAuth(); ok {
+		hidden(password)
 	}
 	for name, values := range x.in.URL.Query() {
 		for _, value := range values {

@@ -297,6 +297,9 @@ func (s *messagesStream) read(name string, data []byte) (mark, error) {
 		if s.message, err = split(e["message"]); err != nil {
 			return going, malformed("message_start: %w", err)
 		}
+		if len(s.message.list("content")) > 0 {
+			return going, malformed("message_start has content already")
+		}
 	case "content_block_start":
 		s.blocks = append(s.blocks, &messagesBlock{index: e.count("index"), start: e.object("content_block"), texts: map[string]*strings.Builder{}})
 		if s.blocks[len(s.blocks)-1].start.text("type") == "tool_use" {

@@ -92,6 +92,10 @@ func (x *exchange) ask(body []byte, asCame bool) (*http.Response, bool) {
 // sent once more. Else the failure was passed on.
 func (x *exchange) turned(res *http.Response, n int) bool {
 	defer res.Body.Close()
+	if x.redirects(res) {
+		x.fail(BadAnswer, 0, errRedirect)
+		return false
+	}
 	raw, err := x.all(res.Body)
 	if err != nil {
 		x.cut(res, raw, err)
@@ -111,6 +115,14 @@ func (x *exchange) turned(res *http.Response, n int) bool {
 	}
 	return true
 }
+
+// redirects reports whether an answer sends a program elsewhere that has a key of the
+// server's. Many clients go there by themselves, with the key, and past the proxy.
+func (x *exchange) redirects(res *http.Response) bool {
+	return x.opts.PassKeys && res.StatusCode >= 300 && res.StatusCode <= 399 && res.Header.Get("Location") != ""
+}
+
+const errRedirect = "the server sends on to another address, which would lead past the proxy: give that address as the upstream"
 
 // unsent is a request that brought no answer.
 func (x *exchange) unsent(err error) Fault {
@@ -227,6 +239,7 @@ func (x *exchange) whole(res *http.Response, raw []byte) {
 func (x *exchange) decode(raw []byte) (Turn, object, error) {
 	var whole object
 	var err error
+	raw = bytes.TrimPrefix(raw, bom)
 	if trimmed := bytes.TrimSpace(raw); x.at.stream && bytes.HasPrefix(trimmed, []byte("[")) {
 		whole, err = geminiList(trimmed)
 	} else if whole, err = parseObject(raw); err != nil {
@@ -258,7 +271,7 @@ func (x *exchange) report(t Turn, err error, status int) {
 	case err != nil:
 		x.fault(x.unread(err, status))
 	case x.opts.OnTurn != nil:
-		x.opts.OnTurn(t)
+		x.opts.OnTurn(x.told(t))
 	}
 }
 

@@ -252,6 +252,7 @@ type responsesStream struct {
 	begun object // the response, as it began
 	next  int64  // the number of the event that comes next
 	holds bool
+	calls bool           // it tells of a call
 	open  map[int64]bool // items that began before it held, and have not ended
 	items int            // how many began before
 	inner bool           // see within
@@ -306,6 +307,7 @@ func (s *responsesStream) event(name string, data []byte) (mark, error) {
 		at, err = s.read(name, data, place)
 	}
 	s.holds = s.holds || at > going
+	s.calls = s.calls || at == calling || at == acting
 	return at, err
 }
 
@@ -379,8 +381,13 @@ func (s *responsesStream) read(name string, data []byte, place int64) (mark, err
 		return going, &inside{either(e.object("response")["error"], data)}
 	case "error":
 		return going, &inside{either(e["error"], data)}
-	case "response.created":
-		s.begun = e.object("response")
+	case "response.created", "response.in_progress", "response.queued":
+		if kind == "response.created" {
+			s.begun = e.object("response")
+		}
+		if len(callIDs(e.object("response").list("output"))) > 0 {
+			return going, malformed("its response begins with calls")
+		}
 	case "response.output_item.added":
 		it := e.object("item")
 		if _, mine := responsesCall(it); mine && it.text("type") != "message" && it.text("type") != "reasoning" {
@@ -403,6 +410,10 @@ func (s *responsesStream) read(name string, data []byte, place int64) (mark, err
 	case "":
 		if given(e["error"]) { // a relay's failure has no type
 			return going, &inside{e["error"]}
+		}
+	default:
+		if it := e.object("item"); len(it) > 0 && len(callIDs([]object{it})) > 0 {
+			return calling, nil // of an event that is not known
 		}
 	}
 	return going, nil
@@ -444,12 +455,15 @@ func (s *responsesStream) whole() (object, error) {
 	case len(items) > 0 && !slices.Equal(callIDs(said), callIDs(items)):
 		return nil, malformed("the items of its stream and those of its response hold other calls")
 	}
+	if s.calls && len(callIDs(s.last.list("output"))) == 0 {
+		return nil, malformed("its stream tells of a call that its response does not hold")
+	}
 	return s.last, nil
 }
 
 func callIDs(items []object) (ids []string) {
 	for _, it := range items {
-		if c, mine := responsesCall(it); mine {
+		if c, mine := responsesCall(it); mine && c.Kind != "message" && c.Kind != "reasoning" {
 			ids = append(ids, c.ID)
 		}
 	}
