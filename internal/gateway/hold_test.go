@@ -180,3 +180,17 @@ func TestRedirects(t *testing.T) {
 		t.Error(res)
 	}
 }
+
+// TestThinkingIsEnded: a turn that called before it ended its reasoning goes on with the
+// corrected Thought as its text, and not as more of the reasoning.
+func TestThinkingIsEnded(t *testing.T) {
+	base, _ := answers(t, said(true, "<think>I wipe", callOf("a", "{}")), said(true, "", callOf("b", "{}")))
+	s := front(t, base, changes("I wipe", "I wait."), gateway.Options{})
+	_, got, err := post(t.Context(), t, s.base+"/chat/completions", chatAsksNow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if turn := readBack(t, got); turn.Thought != "I wait." || turn.Reasoning != "I wipe" || len(turn.Calls) != 1 || turn.Calls[0].ID != "b" {
+		t.Errorf("%+v", turn)
+	}
+}
