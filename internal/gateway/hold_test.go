@@ -194,3 +194,25 @@ func TestThinkingIsEnded(t *testing.T) {
 		t.Errorf("%+v", turn)
 	}
 }
+
+// TestWordsStay: words that stand in a header with a key are no keys in what a model says.
+func TestWordsStay(t *testing.T) {
+	const text = "I send the Bearer token of user 4096."
+	base, _ := answers(t, said(false, text, callOf("a", "{}")))
+	c := changes("", "")
+	s := front(t, base, c, gateway.Options{})
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.base+"/chat/completions", strings.NewReader(strings.Replace(chatAsksNow, `"stream":true`, `"stream":false`, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+secret)
+	req.Header.Set("X-Max-Tokens", "4096")
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if seen := c.contexts(); len(seen) != 1 || seen[0].Thought != text {
+		t.Errorf("%+v", seen)
+	}
+}
