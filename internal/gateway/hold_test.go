@@ -180,3 +180,39 @@ func TestRedirects(t *testing.T) {
 		t.Error(res)
 	}
 }
+
+// TestThinkingIsEnded: a turn that called before it ended its reasoning goes on with the
+// corrected Thought as its text, and not as more of the reasoning.
+func TestThinkingIsEnded(t *testing.T) {
+	base, _ := answers(t, said(true, "<think>I wipe", callOf("a", "{}")), said(true, "", callOf("b", "{}")))
+	s := front(t, base, changes("I wipe", "I wait."), gateway.Options{})
+	_, got, err := post(t.Context(), t, s.base+"/chat/completions", chatAsksNow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if turn := readBack(t, got); turn.Thought != "I wait." || turn.Reasoning != "I wipe" || len(turn.Calls) != 1 || turn.Calls[0].ID != "b" {
+		t.Errorf("%+v", turn)
+	}
+}
+
+// TestWordsStay: words that stand in a header with a key are no keys in what a model says.
+func TestWordsStay(t *testing.T) {
+	const text = "I send the Bearer token of user 4096."
+	base, _ := answers(t, said(false, text, callOf("a", "{}")))
+	c := changes("", "")
+	s := front(t, base, c, gateway.Options{})
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.base+"/chat/completions", strings.NewReader(strings.Replace(chatAsksNow, `"stream":true`, `"stream":false`, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+secret)
+	req.Header.Set("X-Max-Tokens", "4096")
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if seen := c.contexts(); len(seen) != 1 || seen[0].Thought != text {
+		t.Errorf("%+v", seen)
+	}
+}

@@ -57,6 +57,16 @@ func (s *chatStream) flowed() string {
 	return text
 }
 
+// thinks reports whether what has flowed ends within reasoning that tags show.
+func (s *chatStream) thinks() bool {
+	t := s.texts["content"]
+	if t == nil {
+		return false
+	}
+	before, _, _ := thinking(t.String()[:s.said])
+	return before != "" && !strings.Contains(before, "</think>")
+}
+
 func (*chatStream) within() bool { return false } // a chunk has no parts that could be open
 
 func (s *chatStream) several() bool { return len(s.others) > 0 }
@@ -72,6 +82,9 @@ func (s *chatStream) splice(whole object, text string) [][]byte {
 	}
 	first := w.list("choices")[0]
 	m := first.object("message")
+	if text != "" && s.thinks() {
+		text = "\n</think>\n\n" + text // or it would be taken for more of the reasoning
+	}
 	m.set("content", text)
 	if details := m.list("reasoning_details"); len(details) > 0 {
 		for _, d := range details {

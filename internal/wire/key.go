@@ -145,44 +145,31 @@ func (x *exchange) told(t Turn) Turn {
 	return t
 }
 
-func (x *exchange) hidden(s string) string { return string(x.hide([]byte(s))) }
+// surely is the length from which on what a header holds is no word of a text's own: what
+// is hidden from a turn changes what an Editor sees.
+const surely = 16
+
+func (x *exchange) hidden(s string) string { return string(x.without([]byte(s), surely)) }
 
 // credential is a header that may hold a key, a token or the like.
 var credential = regexp.MustCompile(`(?i)auth|key|token|secret|cookie|credential|passw|signature|^sig$`)
 
-// hide takes keys that pass out of what the proxy says itself. Nothing is remembered: they
-// are looked up in the request when there is something to say.
+// hide takes keys that pass out of what the proxy says itself.
 func (x *exchange) hide(b []byte) []byte {
 	if !x.opts.PassKeys {
 		return b
 	}
-	hidden := func(value string) {
-		if len(value) < ShortestKey/2 {
-			return // could not be told from text, and is nobody's key
-		}
-		for _, s := range spellings(value) {
+	return x.without(b, 0)
+}
+
+// without takes out keys that have so many bytes.
+func (x *exchange) without(b []byte, least int) []byte {
+	if x.shown == nil {
+		x.shown = shown(x.in)
+	}
+	for _, s := range x.shown {
+		if len(s) >= least && bytes.Contains(b, s) {
 			b = bytes.ReplaceAll(b, s, []byte("[key]"))
-		}
-	}
-	for name, values := range x.in.Header {
-		for _, value := range values {
-			if !credential.MatchString(name) {
-				continue
-			}
-			hidden(value)
-			for _, part := range strings.FieldsFunc(value, func(c rune) bool { return strings.ContainsRune(" ;,=", c) }) {
-				hidden(part)
-			}
-		}
-	}
-	if _, password, ok := x.in.BasicAuth(); ok {
-		hidden(password)
-	}
-	for name, values := range x.in.URL.Query() {
-		for _, value := range values {
-			if credential.MatchString(name) {
-				hidden(value)
-			}
 		}
 	}
 	return b
@@ -200,4 +187,36 @@ func (p *Proxy) tells(t Turn) bool {
 	return slices.ContainsFunc(p.secret, func(s []byte) bool {
 		return slices.ContainsFunc(said, func(text string) bool { return strings.Contains(text, string(s)) })
 	})
+}
+
+// shown are the keys of a request, in all spellings. They are remembered no longer than it.
+func shown(in *http.Request) [][]byte {
+	all := [][]byte{}
+	add := func(value string) {
+		if len(value) >= ShortestKey/2 { // less could not be told from text, and is nobody's key
+			all = append(all, spellings(value)...)
+		}
+	}
+	for name, values := range in.Header {
+		if !credential.MatchString(name) {
+			continue
+		}
+		for _, value := range values {
+			add(value)
+			for _, part := range strings.FieldsFunc(value, func(c rune) bool { return strings.ContainsRune(" ;,=", c) }) {
+				add(part)
+			}
+		}
+	}
+	if _, password, ok := in.BasicAuth(); ok {
+		add(password)
+	}
+	for name, values := range in.URL.Query() {
+		if credential.MatchString(name) {
+			for _, value := range values {
+				add(value)
+			}
+		}
+	}
+	return all
 }

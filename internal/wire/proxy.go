@@ -155,9 +155,10 @@ type exchange struct {
 	err    error                       // of the connection, for fault
 	size   int                         // of the request, as it is before it is compressed
 	asked  Request
-	asCame bool   // the body is sent as it came
-	sent   []byte // the body, as it is sent
-	read   object // the same, decoded
+	asCame bool     // the body is sent as it came
+	sent   []byte   // the body, as it is sent
+	read   object   // the same, decoded
+	shown  [][]byte // keys that the program shows, see hide
 }
 
 // ServeHTTP implements http.Handler.
