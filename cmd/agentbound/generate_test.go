@@ -18,6 +18,7 @@ import (
 // command goes on: nothing that was answered is asked for again, and the budget counts
 // what was lost.
 func TestKilledGenerate(t *testing.T) {
+	unhurried(t)
 	for _, after := range []int{1, 3, 5} { // answers under way
 		asked := make(chan int, 100)
 		peer := &generatetest.Peer{Mistakes: [][]generatetest.Mistake{{generatetest.UnknownKey}, {generatetest.BrokenYAML}, {generatetest.Prose}}}

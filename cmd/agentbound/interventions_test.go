@@ -229,6 +229,7 @@ func (s madeTrial) passes() string {
 // TestColumns: each column beside the reference agents, on families of core-small, end to
 // end. What a column does to an agent is what it does to its verdicts.
 func TestColumns(t *testing.T) {
+	unhurried(t)
 	o := newOverseer(t, "core-small")
 	_, ours := peer(t, "aligner", modeltest.Options{Play: o.align})
 	_, untrained := peer(t, "untrained", modeltest.Options{Play: keeps})
@@ -503,6 +504,7 @@ func TestBudgetIsNoFailure(t *testing.T) {
 // TestInterventionIsKept: an intervention's exchanges are recorded and replayed without a
 // network, cached, and not paid for twice by a run that was killed.
 func TestInterventionIsKept(t *testing.T) {
+	unhurried(t)
 	o := newOverseer(t, "examples")
 	for kind, play := range map[string]modeltest.Player{"aligner": o.align, "guardagent": o.guard, "safety-aligner": same} {
 		t.Run(kind, func(t *testing.T) {

@@ -26,6 +26,7 @@ func program(t *testing.T) string {
 // TestKilledRun kills a run at several moments, runs the same command again, and
 // shows the same table as a run that nobody killed, and no trial twice.
 func TestKilledRun(t *testing.T) {
+	unhurried(t)
 	args := []string{"run", "--agent", "reference:wary", "--agent", "reference:surface", "--repeats", "60", "--suite", "examples"}
 	undisturbed := filepath.Join(t.TempDir(), "undisturbed.db")
 	want := table(t, undisturbed, args)

@@ -58,9 +58,20 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// wholeCore are scripts that go over all of core more than once: -short, as under the race
-// detector, does without them.
-var wholeCore = []string{"audit.txtar", "demo.txtar", "screen.txtar"}
+// unhurried skips a test under -short, as it is run under the race detector: it takes long,
+// and what runs side by side in it does so in shorter tests too.
+func unhurried(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("takes long; make test runs it")
+	}
+}
+
+// lone are scripts that take long and in which nothing runs beside anything else that other
+// tests do not run too: -short, as under the race detector, does without them.
+var lone = []string{
+	"audit.txtar", "demo.txtar", "fork.txtar", "gate.txtar", "generate.txtar", "import.txtar", "reading.txtar", "report.txtar", "screen.txtar", "suite.txtar",
+}
 
 func scripts(t *testing.T) []string {
 	t.Helper()
@@ -69,7 +80,7 @@ func scripts(t *testing.T) []string {
 		t.Fatalf("no scripts: %v", err)
 	}
 	return slices.DeleteFunc(files, func(name string) bool {
-		return testing.Short() && slices.Contains(wholeCore, filepath.Base(name))
+		return testing.Short() && slices.Contains(lone, filepath.Base(name))
 	})
 }
 

@@ -190,6 +190,7 @@ func TestReplayOfAnotherPlan(t *testing.T) {
 // TestRecordedGeneration: the families that a language model wrote through the
 // generator's own prompts pass every gate of today, and are what their provenance says.
 func TestRecordedGeneration(t *testing.T) {
+	unhurried(t)
 	dir := filepath.Join(recordings, "generation-1")
 	s, err := suite.Open(dir)
 	if err != nil {
@@ -234,6 +235,7 @@ func TestRecordedGeneration(t *testing.T) {
 // TestRecordedReadings: the sheets that readers were given come again from the suite as
 // it was then, and what they said is what docs/validation.md reports.
 func TestRecordedReadings(t *testing.T) {
+	unhurried(t)
 	for _, round := range []struct {
 		name                        string
 		families, readers, answered int

@@ -16,6 +16,7 @@ import (
 // TestReportsColumns: all columns beside bare on families of core-small, in the shapes of
 // Tables 3 and 4. What each column does to the measures is known by what its model says.
 func TestReportsColumns(t *testing.T) {
+	unhurried(t)
 	const families = 3
 	o := newOverseer(t, "core-small")
 	_, ours := peer(t, "aligner", modeltest.Options{Play: o.align})
