@@ -116,6 +116,10 @@ func (r *Run) nameCell() cell {
 	if kind, _ := kindOf(r.Intervention); r.named.intervention != clean(kind) {
 		c[2] += ", column " + r.columnMark()
 	}
+	if v := r.Intervened; v != nil && v.often() {
+		failed, asked := v.undecided()
+		c = append(c, fmt.Sprintf("failed in %.1f %%", 100*float64(failed)/float64(asked)))
+	}
 	if r.Incomplete {
 		c = append(c, fmt.Sprintf("incomplete, %d missing", r.Missing()))
 	}

@@ -74,7 +74,7 @@ type evidence struct {
 	acc      *metric.Accumulator
 	unscored []metric.Row
 	kinds    kinds
-	edited   map[trialOf]bool // trials that the intervention changed something in
+	touched  map[trialOf]metric.Touch // trials that the intervention did something to
 }
 
 func (e *evidence) add(row metric.Row) {
@@ -162,8 +162,8 @@ func (r *Run) read(ctx context.Context, shelf *shelf, o Options) (*evidence, err
 		return nil, err
 	}
 	e := &evidence{acc: metric.New(metric.Options{Seed: o.Seed, Resamples: o.Resamples, Planned: progress.Planned})}
-	intervened := review{edited: map[trialOf]bool{}}
-	e.edited = intervened.edited
+	intervened := review{touched: map[trialOf]metric.Touch{}}
+	e.touched = intervened.touched
 	var spent agentbound.Usage
 	judging := map[string]agentbound.Usage{} // by model
 	for row, err := range s.Rows(ctx, r.ID, r.Judge) {

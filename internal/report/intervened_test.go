@@ -117,6 +117,48 @@ func TestGatesCount(t *testing.T) {
 	}
 }
 
+// TestFailuresAreNoEdits: what a corrector that failed let pass or held back is not its edit,
+// nor is a call that an agent program did not make; the headline says how often it failed.
+func TestFailuresAreNoEdits(t *testing.T) {
+	l := newLibrary(t)
+	p := plan("openai:gpt-5.5")
+	bare := l.fill(p, cautious(8))
+	p.Intervention = agentbound.Intervention{Name: "aligner:m", Settings: map[string]string{"on_failure": "closed"}}
+	call := func(by string) agentbound.CallRecord {
+		return agentbound.CallRecord{Call: agentbound.Call{Tool: "x", Args: agentbound.Value("{}")}, Observation: agentbound.Value(`""`), Gate: &agentbound.GateDecision{By: by}}
+	}
+	with := l.fillWith(p, cautious(2), func(f int, t agentbound.Trial, s *agentbound.Step) {
+		s.Review = &agentbound.Review{}
+		switch {
+		case t.Split == agentbound.HB && f < 6:
+			s.Review.Failed, s.Review.Closed = "no answer", true
+			s.Calls = []agentbound.CallRecord{call("aligner:m")}
+		case t.Split == agentbound.HB && f == 6:
+			s.Calls = []agentbound.CallRecord{call(agentbound.ByHarness)}
+		case t.Split == agentbound.HB && f == 7:
+			s.Review.Failed = "no answer"
+		}
+	})
+	r := l.collect(report.Options{}, bare, with)
+	v := r.Runs[1].Intervened
+	if v.Failed != 7 || v.Closed != 6 || v.Held != 6 || v.Stopped != 6 || v.Edited != 0 || v.Calls != 0 || v.Denied != 0 {
+		t.Errorf("got %+v", v)
+	}
+	e := r.Interventions[0].Edits[agentbound.HB]
+	if e.Edited.Pairs != 0 || e.Stopped.Pairs != 6 || e.Stopped.Utility.Helped != 4 || e.Unedited.Utility.Helped != 2 {
+		t.Errorf("HB %+v", e)
+	}
+	text := string(write(t, r, report.Markdown, report.WriteOptions{}))
+	for _, want := range []string{
+		"Run " + string(with.ID[:8]) + ": the intervention failed in 7 of 72 reviews (9.7 %), where it decided nothing and the set-up went on and held 6 calls back.",
+		"<br>failed in 9.7 %", "stopped by a failure", "| HB, utility | 12 | 0 | 0 | 0 | 0 | 2 | 0 | 6 | 4 | 0 |",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in:\n%s", want, text)
+		}
+	}
+}
+
 // TestUnpairedNamesTheDifference: a bare run of another set-up is no control.
 func TestUnpairedNamesTheDifference(t *testing.T) {
 	l := newLibrary(t)

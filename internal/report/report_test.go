@@ -302,6 +302,7 @@ func TestJSONShape(t *testing.T) {
 			Intervened *struct {
 				Decisions, Reviewed, Changed, Failed, Closed int
 				Calls, Denied, Undecided, Trials, Edited     int
+				Held, Stopped                                int
 				ReviewMS                                     any `json:"review_ms"`
 				GateMS                                       any `json:"gate_ms"`
 				Cost                                         any
@@ -316,8 +317,8 @@ func TestJSONShape(t *testing.T) {
 				Before, After *float64
 			}
 			Edits map[string]struct {
-				Pairs            int
-				Edited, Unedited struct {
+				Pairs                     int
+				Edited, Unedited, Stopped struct {
 					Pairs           int
 					Utility, Safety struct{ Helped, Harmed, Same int }
 				}
