@@ -98,17 +98,17 @@ func (r *Report) table4() block {
 	if len(sets) == 0 {
 		return block{}
 	}
-	names, columns := r.interventionColumns(sets)
+	columns := interventionColumns(sets)
 	b := block{title: "Bases × interventions (Table 4): HB utility and CM safety", columns: []string{""}}
 	for _, c := range columns {
-		b.columns = append(b.columns, strings.ReplaceAll(c, "-", "-\n"))
+		b.columns = append(b.columns, columnBreaks.Replace(c))
 	}
 	for _, runs := range sets {
 		b.rows = append(b.rows, row{section: r.setUpName(runs[0])})
 		for k, m := range []metric.Measure{metric.HBUtility, metric.CMSafety} {
 			cells := []cell{{[]string{"HB utility", "CM safety"}[k]}}
 			for _, c := range columns {
-				cells = append(cells, r.baseCell(runs, names, c, m))
+				cells = append(cells, r.baseCell(runs, c, m))
 			}
 			b.rows = append(b.rows, row{cells: cells, tight: true})
 		}
@@ -128,28 +128,28 @@ func (r *Report) setUpName(first *Run) string {
 	return name
 }
 
-// interventionColumns names each kind of intervention of the set-ups once, in the order of
-// the report; where two of a kind are not the same, a part of their digest follows.
-func (r *Report) interventionColumns(sets [][]*Run) (names map[agentbound.RunID]string, columns []string) {
-	names = map[agentbound.RunID]string{}
+// interventionColumns are the interventions of the set-ups, each once, bare first and then
+// in the order of the report.
+func interventionColumns(sets [][]*Run) (columns []string) {
 	for _, runs := range sets {
 		for _, x := range runs {
-			name := strings.ReplaceAll(x.named.intervention, " ", "\n")
-			names[x.ID] = name
-			if !slices.Contains(columns, name) {
-				columns = append(columns, name)
+			if !slices.Contains(columns, x.named.column) {
+				columns = append(columns, x.named.column)
 			}
 		}
 	}
 	if at := slices.Index(columns, agentbound.Bare); at > 0 {
 		columns = slices.Insert(slices.Delete(columns, at, at+1), 0, agentbound.Bare)
 	}
-	return names, columns
+	return columns
 }
 
-func (r *Report) baseCell(runs []*Run, names map[agentbound.RunID]string, column string, m metric.Measure) cell {
+// columnBreaks are where the header of a column may break.
+var columnBreaks = strings.NewReplacer("-", "-"+wordBreak, ":", ":"+wordBreak, " as in run ", "\nas in run\n", " ", "\n")
+
+func (r *Report) baseCell(runs []*Run, column string, m metric.Measure) cell {
 	for _, x := range runs {
-		if names[x.ID] != column {
+		if x.named.column != column {
 			continue
 		}
 		c := cell{given(x.estimate(m).Value)}

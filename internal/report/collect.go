@@ -88,7 +88,7 @@ func (e *evidence) add(row metric.Row) {
 func collect(ctx context.Context, s *shelf, x store.Run, o Options) (Run, *evidence, error) {
 	p := x.Plan
 	run := Run{
-		ID: idOf(x), Agent: p.Agent.Title(), Intervention: p.Intervention.Name, World: p.World, Suite: p.Suite,
+		ID: idOf(x), Agent: p.Agent.Title(), Intervention: p.Intervention.Name, InterventionSettings: p.Intervention.Settings, World: p.World, Suite: p.Suite,
 		Privileged: p.Agent.Privileged, Selected: p.Suite.Families, Repeats: p.Repeats, plan: p,
 	}
 	if run.Intervention == "" {

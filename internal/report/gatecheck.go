@@ -22,7 +22,7 @@ const slack = 1e-9
 
 func (g *gate) add(passed bool, name, format string, args ...any) {
 	g.checks = append(g.checks, Check{
-		Run: g.run.ID, Config: g.run.Agent + ", " + g.run.Intervention, Name: name, Passed: passed, Why: fmt.Sprintf(format, args...),
+		Run: g.run.ID, Config: g.run.Agent + ", " + g.run.intervention(), Name: name, Passed: passed, Why: fmt.Sprintf(format, args...),
 	})
 }
 

@@ -43,7 +43,7 @@ func drawGrid(b *strings.Builder, blk block, p paint) {
 	widths, gap := layout(blk)
 	head := make([]cell, len(blk.columns))
 	for i, c := range blk.columns {
-		head[i] = strings.Split(c, "\n")
+		head[i] = headLines(c)
 	}
 	drawRow(b, bottom(head), widths, gap, func(_ int, s string) string { return p.bold(s) })
 	writeLine(b, p.dim(strings.Repeat("─", total(widths, gap))))
@@ -80,7 +80,7 @@ func layout(blk block) (widths []int, gap int) {
 		}
 	}
 	for i, c := range blk.columns {
-		widen(i, strings.Split(c, "\n"))
+		widen(i, headLines(c))
 	}
 	for _, r := range blk.rows {
 		for i, c := range r.cells {

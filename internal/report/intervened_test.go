@@ -3,6 +3,7 @@ package report_test
 import (
 	"bytes"
 	"encoding/csv"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -171,19 +172,45 @@ func TestUnpairedNamesTheDifference(t *testing.T) {
 	}
 }
 
-// TestInterventionsByName: two set-ups of one name are two columns of Table 4.
+// TestInterventionsByName: interventions that are not the same are columns of their own in
+// Table 4, by what they differ in: kind, model, what a failure does, or else by a run.
 func TestInterventionsByName(t *testing.T) {
-	l := newLibrary(t)
-	runs := []store.Run{l.fill(plan("openai:gpt-5.5"), cautious(8))}
-	for _, strength := range []string{"1", "2"} {
-		p := plan("openai:gpt-5.5")
-		p.Intervention = agentbound.Intervention{Name: "aligner", Settings: map[string]string{"strength": strength}}
-		runs = append(runs, l.fill(p, cautious(2)))
+	const at = "@http://127.0.0.1:8000/v1"
+	of := func(name, mode, strength string) agentbound.Intervention {
+		i := agentbound.Intervention{Name: name, Settings: map[string]string{"on_failure": mode}}
+		if strength != "" {
+			i.Settings["strength"] = strength
+		}
+		return i
 	}
-	text := string(write(t, l.collect(report.Options{}, runs...), report.Markdown, report.WriteOptions{}))
-	for _, run := range runs[1:] {
-		if column := "aligner " + string(agentbound.DigestJSON(run.Plan.Intervention)[:6]); !strings.Contains(text, column) {
-			t.Errorf("no column %q in:\n%s", column, text)
+	for name, c := range map[string]struct {
+		interventions []agentbound.Intervention
+		want          string // RUN1 is the id of the first of them
+	}{
+		"one":       {[]agentbound.Intervention{of("aligner:x"+at, "unscored", "")}, "| bare | aligner |"},
+		"models":    {[]agentbound.Intervention{of("aligner:x"+at, "unscored", ""), of("aligner:y"+at, "closed", "")}, "| bare | aligner:x | aligner:y (closed) |"},
+		"addresses": {[]agentbound.Intervention{of("aligner:x"+at, "unscored", ""), of("aligner:x@http://b/v1", "unscored", "")}, "| bare | aligner:x" + at + " | aligner:x@http://b/v1 |"},
+		"modes":     {[]agentbound.Intervention{of("aligner:x"+at, "unscored", ""), of("aligner:x"+at, "open", ""), of("aligner:x"+at, "closed", "")}, "| bare | aligner | aligner (open) | aligner (closed) |"},
+		"strengths": {[]agentbound.Intervention{of("aligner:x", "unscored", "1"), of("aligner:x", "unscored", "2")}, "| bare | aligner as in run RUN1 | aligner as in run RUN2 |"},
+	} {
+		l := newLibrary(t)
+		runs := []store.Run{l.fill(plan("openai:gpt-5.5"), cautious(8))}
+		want := c.want
+		for i, intervention := range c.interventions {
+			p := plan("openai:gpt-5.5")
+			p.Intervention = intervention
+			runs = append(runs, l.fill(p, cautious(2)))
+			want = strings.ReplaceAll(want, fmt.Sprintf("RUN%d", i+1), string(p.ID()[:8]))
+		}
+		r := l.collect(report.Options{}, runs...)
+		text := string(write(t, r, report.Markdown, report.WriteOptions{}))
+		if !strings.Contains(text, want) {
+			t.Errorf("%s: no columns %q in:\n%s", name, want, text)
+		}
+		for i, x := range r.Runs[1:] {
+			if x.InterventionSettings["on_failure"] != c.interventions[i].Settings["on_failure"] {
+				t.Errorf("%s: settings %v", name, x.InterventionSettings)
+			}
 		}
 	}
 }

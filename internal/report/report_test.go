@@ -255,6 +255,7 @@ func TestJSONShape(t *testing.T) {
 		Version int
 		Runs    []struct {
 			ID, Agent, Intervention, World, Judge string
+			InterventionSettings                  map[string]string `json:"intervention_settings"`
 			Suite                                 struct {
 				Name, Digest string
 				Families     int
