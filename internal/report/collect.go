@@ -38,7 +38,7 @@ func Collect(ctx context.Context, s store.Store, runs []store.Run, o Options) (*
 			return nil, err
 		}
 	}
-	if err := r.pair(); err != nil {
+	if err := r.pair(ctx, s); err != nil {
 		return nil, err
 	}
 	if err := r.frontiers(o); err != nil {

@@ -2,11 +2,13 @@ package report
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/agentbound/agentbound"
+	"github.com/agentbound/agentbound/internal/store"
 	"github.com/agentbound/agentbound/metric"
 	"github.com/agentbound/agentbound/model"
 	"github.com/agentbound/agentbound/model/price"
@@ -215,13 +217,19 @@ type Unpaired struct {
 }
 
 // pair sets every run with an intervention beside the bare run of its set-up.
-func (r *Report) pair() error {
+func (r *Report) pair(ctx context.Context, s store.Store) error {
 	for i := range r.Runs {
 		b := &r.Runs[i]
 		if b.Intervention == agentbound.Bare {
 			continue
 		}
 		a, why := r.bareOf(b)
+		if why == noBare {
+			var err error
+			if why, err = storedBare(ctx, s, b); err != nil {
+				return err
+			}
+		}
 		if a == nil {
 			r.Unpaired = append(r.Unpaired, Unpaired{b.ID, why})
 			continue
@@ -236,9 +244,32 @@ func (r *Report) pair() error {
 	return nil
 }
 
+const noBare = "there is no bare run of its agent in the store"
+
+// storedBare says of a run that no bare run is reported beside which one in the store would do.
+func storedBare(ctx context.Context, s store.Store, b *Run) (why string, err error) {
+	all, err := s.Runs(ctx)
+	if err != nil {
+		return "", err
+	}
+	why = noBare
+	for _, x := range all {
+		p := x.Plan
+		if (p.Intervention.Name != "" && p.Intervention.Name != agentbound.Bare) || p.Agent.Name != b.plan.Agent.Name {
+			continue
+		}
+		a := Run{Agent: p.Agent.Title(), World: p.World, Judge: b.Judge, Suite: p.Suite, plan: p}
+		if incomparable(&a, b) == "" {
+			return fmt.Sprintf("its bare run %s is not among those reported; name it too", short(idOf(x))), nil
+		}
+		why = "the store has no bare run of its set-up"
+	}
+	return why, nil
+}
+
 // bareOf finds the bare run of a run's set-up, or says what keeps the nearest from being it.
 func (r *Report) bareOf(b *Run) (a *Run, why string) {
-	why = "there is no bare run of its agent here"
+	why = noBare
 	for i := range r.Runs {
 		x := &r.Runs[i]
 		if x.Intervention != agentbound.Bare || x.plan.Agent.Name != b.plan.Agent.Name {

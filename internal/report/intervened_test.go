@@ -109,11 +109,11 @@ func TestGatesCount(t *testing.T) {
 	if v.Calls != 72 || v.Denied != 3 || v.Undecided != 6 || v.Edited != 3 || v.Reviewed != 0 || v.ReviewMS != nil || v.GateMS.Median != 5 || v.Cost.Basis != report.BasisFree {
 		t.Errorf("got %+v, %+v", v, v.GateMS)
 	}
-	if len(r.Unpaired) != 1 || r.Unpaired[0].Why != "there is no bare run of its agent here" {
+	if len(r.Unpaired) != 1 || r.Unpaired[0].Why != "there is no bare run of its agent in the store" {
 		t.Errorf("unpaired %+v", r.Unpaired)
 	}
 	text := string(write(t, r, report.Table, report.WriteOptions{}))
-	if !strings.Contains(strings.Join(strings.Fields(text), " "), "stands beside no bare run: there is no bare run of its agent here") {
+	if !strings.Contains(strings.Join(strings.Fields(text), " "), "stands beside no bare run: there is no bare run of its agent in the store") {
 		t.Errorf("the table does not say so:\n%s", text)
 	}
 }
@@ -169,6 +169,14 @@ func TestUnpairedNamesTheDifference(t *testing.T) {
 	r := l.collect(report.Options{}, bare, l.fill(p, perfect))
 	if len(r.Interventions) != 0 || len(r.Unpaired) != 1 || !strings.Contains(r.Unpaired[0].Why, "seeds differ (7 against 0)") {
 		t.Errorf("pairings %+v, unpaired %+v", r.Interventions, r.Unpaired)
+	}
+	other := l.fill(p, perfect)
+	if r := l.collect(report.Options{}, other); len(r.Unpaired) != 1 || r.Unpaired[0].Why != "the store has no bare run of its set-up" {
+		t.Errorf("unpaired %+v", r.Unpaired)
+	}
+	p.Seed = 0
+	if r := l.collect(report.Options{}, l.fill(p, perfect)); len(r.Unpaired) != 1 || r.Unpaired[0].Why != "its bare run "+string(bare.ID[:8])+" is not among those reported; name it too" {
+		t.Errorf("unpaired %+v", r.Unpaired)
 	}
 }
 
