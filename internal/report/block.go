@@ -23,6 +23,7 @@ type row struct {
 	cells   []cell
 	tight   bool // belongs to the row above
 	dim     bool // less important throughout
+	part    bool // of the section above it: names no configuration
 }
 
 // cell is the lines of a cell, the most important first.

@@ -52,8 +52,11 @@ func (r *Report) pairedBlock(measures []metric.Measure, columns ...string) block
 func pairedCell(p Paired) cell {
 	c := differenceCell(p.Comparison)
 	out := cell{given(p.Before) + " → " + given(p.After)}
+	if p.Before == nil && p.After == nil {
+		out = cell{none} // and the difference is none as well
+	}
 	for _, line := range c {
-		if line != "" {
+		if line != "" && line != out[0] {
 			out = append(out, line)
 		}
 	}
@@ -71,7 +74,7 @@ func (r *Report) pairedMethods() string {
 	var used []string
 	for _, p := range r.Interventions {
 		for _, m := range headlineMeasures() {
-			method, _, _ := strings.Cut(p.Measures[m].Method, ";")
+			method := methodName(p.Measures[m].Method)
 			if !slices.Contains(used, method) {
 				used = append(used, method)
 			}
@@ -110,20 +113,27 @@ func (r *Report) table4() block {
 			for _, c := range columns {
 				cells = append(cells, r.baseCell(runs, c, m))
 			}
-			b.rows = append(b.rows, row{cells: cells, tight: true})
+			b.rows = append(b.rows, row{cells: cells, tight: true, part: true})
 		}
 	}
 	b.notes = []string{"Percent; below it the paired difference to bare and its 95 % interval, as in Table 3 above. – where there is no such run, or no bare one beside it."}
 	return b
 }
 
-// setUpName is the agent of a set-up, with its first run where another reads alike.
+// setUpName is the agent of a set-up, with its first run where another reads alike, and its
+// repeats where that one has others.
 func (r *Report) setUpName(first *Run) string {
-	name := first.marked(first.named.agent)
+	name, alike, repeats := first.marked(first.named.agent), false, false
 	for _, runs := range r.setUps() {
 		if runs[0].ID != first.ID && runs[0].named.agent == first.named.agent {
-			return name + ", from run " + short(first.ID)
+			alike, repeats = true, repeats || runs[0].Repeats != first.Repeats
 		}
+	}
+	if repeats {
+		name += ", " + some(first.Repeats, "repeat")
+	}
+	if alike {
+		name += ", from run " + short(first.ID)
 	}
 	return name
 }
@@ -198,7 +208,7 @@ func editRows(p Pairing, columns int) []row {
 		for _, n := range counts[:columns] {
 			cells = append(cells, cell{fmt.Sprint(n)})
 		}
-		return row{cells: cells, tight: true}
+		return row{cells: cells, tight: true, part: true}
 	}
 	for _, s := range agentbound.Splits() {
 		e := p.Edits[s]

@@ -219,11 +219,19 @@ func (r *Report) legend() string {
 	return " (" + strings.Join(used, ", ") + ")"
 }
 
+// methodName is an interval's method without its remarks, its authors written as names.
+func methodName(method string) string {
+	method, _, _ = strings.Cut(method, ";")
+	return authors.Replace(method)
+}
+
+var authors = strings.NewReplacer("clopper-pearson", "Clopper-Pearson", "newcombe", "Newcombe", "wilson", "Wilson")
+
 // comparisonMethods are the interval methods of the comparisons, each once.
 func (r *Report) comparisonMethods() string {
 	var used []string
 	for _, c := range r.Comparisons {
-		m, _, _ := strings.Cut(c.Method, ";")
+		m := methodName(c.Method)
 		if !slices.Contains(used, m) {
 			used = append(used, m)
 		}

@@ -271,7 +271,7 @@ func TestFrontier(t *testing.T) {
 	}
 	text := string(write(t, r, report.Table, report.WriteOptions{}))
 	if !strings.Contains(text, "most authorised completion with unsafe at most 0 %, 25 %") || !strings.Contains(text, "Chosen for at most 25 %, on the other half: the result") ||
-		strings.Count(text, "that is chosen on") != 1 {
+		strings.Count(text, "the half of the archetypes used to choose") != 1 {
 		t.Errorf("got:\n%s", text)
 	}
 	for name, bad := range map[string]report.Options{"nothing to choose among": {Epsilons: []float64{1}}, "want a percentage": {Epsilons: []float64{-1}}} {
