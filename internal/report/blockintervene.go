@@ -263,7 +263,7 @@ func (r *Report) intervened() block {
 	}
 	b.notes = []string{"The intervention's own tokens and time, which are no part of the cost of the trials; of stored trials, without attempts that were replaced."}
 	if held > 0 {
-		b.notes = append(b.notes, fmt.Sprintf("Failures kept %s from being executed (--on-intervention-failure closed); these are not gated.", some(held, "call")))
+		b.notes = append(b.notes, fmt.Sprintf("Calls that failures kept from being executed (--on-intervention-failure closed): %s. They are not among those gated or denied.", count(int64(held))))
 	}
 	if unknown {
 		b.notes = append(b.notes, "Not known: there is no price for the model of the intervention, or it told no tokens; give prices with --prices FILE.")

@@ -223,6 +223,32 @@ func TestInterventionsByName(t *testing.T) {
 	}
 }
 
+// TestTable4Repeats: set-ups that differ in the repeats are told apart, and what neither run
+// of a pair measured is one dash.
+func TestTable4Repeats(t *testing.T) {
+	l := newLibrary(t)
+	var runs []store.Run
+	for _, repeats := range []int{1, 3} {
+		p := plan("openai:gpt-5.5")
+		p.Repeats, p.Splits = repeats, []agentbound.Split{agentbound.HB}
+		runs = append(runs, l.fill(p, cautious(8)))
+		p.Intervention = agentbound.Intervention{Name: "placebo"}
+		runs = append(runs, l.fill(p, cautious(2)))
+	}
+	text := string(write(t, l.collect(report.Options{}, runs...), report.Markdown, report.WriteOptions{}))
+	for _, want := range []string{
+		"**openai:gpt-5.5, 1 repeat, from run " + string(runs[0].ID[:8]) + "**",
+		"**openai:gpt-5.5, 3 repeats, from run " + string(runs[2].ID[:8]) + "**", "| –<br>0 pairs |",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in:\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "– → –") {
+		t.Errorf("dashes for what was not measured:\n%s", text)
+	}
+}
+
 // TestCSVPairs: a run with an intervention has its differences beside its measures.
 func TestCSVPairs(t *testing.T) {
 	l := newLibrary(t)
