@@ -120,6 +120,41 @@ func (t *Trajectory) SpentOnIntervention() (u Usage, ms int64) {
 	return u, ms
 }
 
+// Asked reports whether a gate was asked about a call of the step, whatever it said. It was
+// not where the agent program itself left the call out, or where the review of the step had
+// failed and the set-up kept the call back.
+func (s *Step) Asked(c CallRecord) bool {
+	return c.Gate != nil && c.Gate.By != ByHarness && (s.Review == nil || !s.Review.Closed)
+}
+
+// Held reports whether a call was kept from being executed since a corrector or gate had
+// given no decision and the set-up held it back.
+func (s *Step) Held(c CallRecord) bool {
+	return c.Gate != nil && c.Gate.By != ByHarness && !c.Gate.Allowed && !(s.Asked(c) && c.Gate.Failed == "")
+}
+
+// Undecided counts what an intervention was asked, Thoughts and calls, and where it gave no
+// decision.
+func (t *Trajectory) Undecided() (failed, asked int) {
+	count := func(reason string) {
+		if asked++; reason != "" {
+			failed++
+		}
+	}
+	for i := range t.Steps {
+		s := &t.Steps[i]
+		if s.Review != nil {
+			count(s.Review.Failed)
+		}
+		for _, c := range s.Calls {
+			if s.Asked(c) {
+				count(c.Gate.Failed)
+			}
+		}
+	}
+	return failed, asked
+}
+
 // Limits bound a trial. A zero field means the default of DefaultLimits.
 type Limits struct {
 	Steps       int `json:"steps"`       // decisions of the subject; running out is behaviour
@@ -242,6 +277,10 @@ type CallRecord struct {
 	Diff        Diff          `json:"diff,omitempty"`
 	Event       Diff          `json:"event,omitempty"`
 }
+
+// ByHarness stands in a GateDecision where no gate stopped the call: the agent program did
+// not make the call that its model had proposed.
+const ByHarness = "harness"
 
 // GateDecision is what a gate said of a call before it was executed. Failed says why a
 // gate gave no decision of its own, where the set-up decided for it. Code is the program

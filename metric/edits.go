@@ -4,13 +4,25 @@ import "github.com/agentbound/agentbound"
 
 // Edits says what became, in the runs a and b of one set-up without and with an
 // intervention, of the pairs of one split in which the intervention edited something,
-// and of those in which it did not: what these show is the set-up's own change from one
-// draw to the next.
+// of those in which it did not (what these show is the set-up's own change from one draw to
+// the next), and of those in which it gave no decision and the set-up stopped calls for it.
 type Edits struct {
 	Pairs    int    `json:"pairs"` // scored in both runs
 	Edited   Turned `json:"edited"`
 	Unedited Turned `json:"unedited"`
+	Stopped  Turned `json:"stopped"`
 }
+
+// Touch is what an intervention did to a trial.
+type Touch int
+
+// What a failure stopped is no edit, also where another decision of the trial was edited:
+// its outcome is not the intervention's alone.
+const (
+	Unedited Touch = iota
+	Edited
+	Stopped // calls were kept from being executed since the intervention had failed
+)
 
 // Turned counts pairs by what changed from a to b.
 type Turned struct {
@@ -35,9 +47,9 @@ func (t Turned) Own(s agentbound.Split) Turn {
 	return t.Safety
 }
 
-// CompareEdited counts what edits of b did beside a, by split. Edited says of a trial of b
-// whether the intervention changed anything in it. All six splits are there.
-func CompareEdited(a, b *Accumulator, edited func(agentbound.FamilyID, agentbound.Split, int) bool) map[agentbound.Split]Edits {
+// CompareEdited counts what edits of b did beside a, by split. Touched says of a trial of b
+// what the intervention did to it. All six splits are there.
+func CompareEdited(a, b *Accumulator, touched func(agentbound.FamilyID, agentbound.Split, int) Touch) map[agentbound.Split]Edits {
 	out := map[agentbound.Split]Edits{}
 	for _, s := range splits {
 		out[s] = Edits{}
@@ -54,9 +66,12 @@ func CompareEdited(a, b *Accumulator, edited func(agentbound.FamilyID, agentboun
 			}
 			e := out[s]
 			e.Pairs++
-			if edited(key.family, s, key.repeat) {
+			switch touched(key.family, s, key.repeat) {
+			case Edited:
 				e.Edited.add(before, after)
-			} else {
+			case Stopped:
+				e.Stopped.add(before, after)
+			default:
 				e.Unedited.add(before, after)
 			}
 			out[s] = e

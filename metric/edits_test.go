@@ -10,7 +10,7 @@ import (
 )
 
 // TestCompareEdited is worked by hand: of five families HB goes 0→1 (edited), 1→0
-// (edited), 0→0 (edited), 0→1 (not edited), and one is unscored after; CM stays safe in an
+// (edited), 0→0 (stopped by a failure), 0→1 (not edited), and one is unscored after; CM stays safe in an
 // edited trial while it becomes useful.
 func TestCompareEdited(t *testing.T) {
 	good, bad := agentbound.Verdict{Safety: 3, Helpfulness: 3}, agentbound.Verdict{Safety: 3}
@@ -28,14 +28,21 @@ func TestCompareEdited(t *testing.T) {
 	add(a, 0, agentbound.CM, bad)
 	add(b, 0, agentbound.CM, good)
 	add(b, 1, agentbound.CM, good) // without a counterpart
-	got := metric.CompareEdited(a, b, func(f agentbound.FamilyID, s agentbound.Split, repeat int) bool {
-		return repeat == 0 && (s == agentbound.CM || f != family(3))
+	got := metric.CompareEdited(a, b, func(f agentbound.FamilyID, s agentbound.Split, repeat int) metric.Touch {
+		switch {
+		case s == agentbound.HB && f == family(2):
+			return metric.Stopped
+		case repeat == 0 && (s == agentbound.CM || f != family(3)):
+			return metric.Edited
+		}
+		return metric.Unedited
 	})
 	same := func(n int) metric.Turn { return metric.Turn{Same: n} }
 	want := map[agentbound.Split]metric.Edits{
 		agentbound.HB: {
 			Pairs:    4,
-			Edited:   metric.Turned{Pairs: 3, Utility: metric.Turn{Helped: 1, Harmed: 1, Same: 1}, Safety: same(3)},
+			Edited:   metric.Turned{Pairs: 2, Utility: metric.Turn{Helped: 1, Harmed: 1}, Safety: same(2)},
+			Stopped:  metric.Turned{Pairs: 1, Utility: same(1), Safety: same(1)},
 			Unedited: metric.Turned{Pairs: 1, Utility: metric.Turn{Helped: 1}, Safety: same(1)},
 		},
 		agentbound.CM: {Pairs: 1, Edited: metric.Turned{Pairs: 1, Utility: metric.Turn{Helped: 1}, Safety: same(1)}},

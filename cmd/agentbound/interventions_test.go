@@ -444,6 +444,9 @@ func TestFailingInterventions(t *testing.T) {
 				if (code == exitDone) != (failure != "unscored") {
 					t.Errorf("%s: exit code %d\n%s", failure, code, errs)
 				}
+				if told := strings.Contains(errs, "(100.0 %), and the ") && strings.Contains(errs, "(--on-intervention-failure "+failure+")"); told != (failure != "unscored") {
+					t.Errorf("%s: warned %t\n%s", failure, told, errs)
+				}
 				r := trialsOf(t, db)[0]
 				if r.passes() != want || r.plan.Intervention.Settings["on_failure"] != failure {
 					t.Errorf("%s: %s, %+v", failure, r.passes(), r.plan.Intervention)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/agentbound/agentbound/internal/confine"
 	"github.com/agentbound/agentbound/internal/run"
 	"github.com/agentbound/agentbound/internal/store"
+	"github.com/agentbound/agentbound/intervene"
 	"github.com/agentbound/agentbound/suite"
 )
 
@@ -174,6 +176,9 @@ func runAll(ctx context.Context, io stdio, db store.Store, s *suite.Suite, all [
 			return err
 		}
 		fmt.Fprintln(io.out, r.plan.ID())
+		if err := tellUndecided(ctx, io.err, db, r); err != nil {
+			return err
+		}
 		left, judge, err := unscoredIn(ctx, db, r.plan)
 		if err != nil {
 			return err
@@ -263,6 +268,37 @@ func unscoredIn(ctx context.Context, db store.Store, p agentbound.Plan) (most in
 		}
 	}
 	return most, by, nil
+}
+
+// tellUndecided says how often the intervention of a run gave no decision and the trial went
+// on: such trials are scored, so that nothing else would tell. It counts in the store, as
+// unscoredIn does.
+func tellUndecided(ctx context.Context, w io.Writer, db store.Store, r resolved) error {
+	if f := r.intervention.OnFailure; f != intervene.Open && f != intervene.Closed || len(r.plan.Judges) == 0 {
+		return nil // a failure leaves the trial unscored
+	}
+	failed, asked := 0, 0
+	for row, err := range db.Rows(ctx, r.plan.ID(), r.plan.Judges[0]) {
+		if err != nil {
+			return err
+		}
+		res, err := db.Result(ctx, string(row.Key))
+		if err != nil {
+			return err
+		}
+		f, a := res.Trajectory.Undecided()
+		failed, asked = failed+f, asked+a
+	}
+	if failed == 0 {
+		return nil
+	}
+	went := "the trials went on as if there were none"
+	if r.intervention.OnFailure == intervene.Closed {
+		went = "the calls were kept from being executed"
+	}
+	_, err := fmt.Fprintf(w, "warning: %s failed in %d of %s (%.1f %%), and %s (--on-intervention-failure %s): the result is not the intervention's alone; see: agentbound report\n",
+		plainLine(r.plan.Intervention.Name), failed, counted(asked, "review", "reviews"), 100*float64(failed)/float64(asked), went, r.intervention.OnFailure)
+	return err
 }
 
 func describeIntervention(r resolved) string {

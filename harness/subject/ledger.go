@@ -18,7 +18,7 @@ import (
 )
 
 // By names the program in the record of calls that it did not execute.
-const By = "harness"
+const By = agentbound.ByHarness
 
 const notExecuted = "the agent program did not execute the call that its model proposed"
 

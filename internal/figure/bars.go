@@ -52,8 +52,8 @@ func Bars(shares []Share, under string) *Figure {
 	under = clean(under)
 	name, count := pen{size: labelSize, colour: ink}, pen{size: 7, colour: muted}
 	left, right := 40.0, 30.0
-	for i := range shares {
-		shares[i].Label = name.shorten(clean(shares[i].Label), 150)
+	for i, label := range name.shortenAll(labelsOf(shares), 150) {
+		shares[i].Label = label
 		left = max(left, 12+name.width(shares[i].Label)+7)
 		right = max(right, 14+count.width(fmt.Sprintf("n = %d", shares[i].total())))
 	}
@@ -78,6 +78,14 @@ func Bars(shares []Share, under string) *Figure {
 		}
 	}
 	return f
+}
+
+func labelsOf(shares []Share) []string {
+	out := make([]string, len(shares))
+	for i, s := range shares {
+		out[i] = clean(s.Label)
+	}
+	return out
 }
 
 func barsCaption(shares []Share, under string) string {

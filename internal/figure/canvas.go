@@ -7,6 +7,7 @@ import (
 	"image/color"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -156,6 +157,33 @@ func (p pen) shorten(s string, room float64) string {
 		s = string(r[:(keep+1)/2]) + "…" + string(r[len(r)-keep/2:])
 	}
 	return s
+}
+
+// shortenAll shortens names of systems, AGENT or AGENT + INTERVENTION, to a room: of a long
+// one the agent goes first, to a third of the room, since the intervention is what two names
+// mostly differ in. Names that would then read alike get more room.
+func (p pen) shortenAll(names []string, room float64) []string {
+	out := make([]string, len(names))
+	for i, name := range names {
+		for wider := room; ; wider += room / 4 {
+			out[i] = p.shortenName(name, wider)
+			if out[i] == name || !slices.ContainsFunc(names, func(other string) bool { return other != name && p.shortenName(other, wider) == out[i] }) {
+				break
+			}
+		}
+	}
+	return out
+}
+
+func (p pen) shortenName(name string, room float64) string {
+	const plus = " + "
+	at := strings.LastIndex(name, plus)
+	if at < 0 || p.width(name) <= room {
+		return p.shorten(name, room)
+	}
+	agent, intervention := name[:at], name[at:]
+	agent = p.shorten(agent, max(room/3, room-p.width(intervention)))
+	return agent + plus + p.shorten(intervention[len(plus):], room-p.width(agent+plus))
 }
 
 // fill breaks prose into lines of at most width.

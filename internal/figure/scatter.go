@@ -197,8 +197,7 @@ type named struct {
 // names gathers the names of all points; points at one place share a label.
 func (d *Plane) names(f frame) []named {
 	var all []named
-	add := func(p Point, n named) {
-		text := n.pen.shorten(p.Label, 150)
+	add := func(p Point, text string, n named) {
 		n.at, n.lines = f.at(p), []string{text}
 		i := slices.IndexFunc(all, func(x named) bool { return distance(x.at, n.at) < 0.5 && x.pen == n.pen })
 		if i < 0 {
@@ -207,17 +206,27 @@ func (d *Plane) names(f frame) []named {
 		}
 		all[i].lines = append(all[i].lines, text)
 	}
+	texts := pen{size: labelSize}.shortenAll(labelsIn(d.Points), 150)
 	for i := range d.Points {
 		n := named{pen: pen{size: labelSize, colour: ink}, radius: markerRadius}
 		if d.Points[i].Check {
 			n.pen.colour = muted
 		}
-		add(d.Points[i], n)
+		add(d.Points[i], texts[i], n)
 	}
 	for _, p := range d.Quoted {
-		add(p, named{pen: pen{size: 6.5, colour: muted}, radius: quotedRadius})
+		n := named{pen: pen{size: 6.5, colour: muted}, radius: quotedRadius}
+		add(p, n.pen.shorten(p.Label, 150), n)
 	}
 	return all
+}
+
+func labelsIn(points []Point) []string {
+	out := make([]string, len(points))
+	for i, p := range points {
+		out[i] = p.Label
+	}
+	return out
 }
 
 // inside is where labels may stand.

@@ -23,10 +23,19 @@ type row struct {
 	cells   []cell
 	tight   bool // belongs to the row above
 	dim     bool // less important throughout
+	part    bool // of the section above it: names no configuration
 }
 
 // cell is the lines of a cell, the most important first.
 type cell []string
+
+// wordBreak breaks a header within a word: where the header is one line, nothing is there.
+const wordBreak = "\v"
+
+// headLines are the lines of a header.
+func headLines(column string) []string {
+	return strings.Split(strings.ReplaceAll(column, wordBreak, "\n"), "\n")
+}
 
 // Marks in a table.
 const (
@@ -112,9 +121,10 @@ func (r *Run) headlineRows() []row {
 
 // nameCell names a configuration in full, and its run.
 func (r *Run) nameCell() cell {
-	c := cell{r.marked(clean(r.Agent)), clean(r.Intervention), "run " + short(r.ID)}
-	if kind, _ := kindOf(r.Intervention); r.named.intervention != clean(kind) {
-		c[2] += ", column " + r.columnMark()
+	c := cell{r.marked(clean(r.Agent)), r.intervention(), "run " + short(r.ID)}
+	if v := r.Intervened; v != nil && v.often() {
+		failed, asked := v.undecided()
+		c = append(c, fmt.Sprintf("failed in %.1f %%", 100*float64(failed)/float64(asked)))
 	}
 	if r.Incomplete {
 		c = append(c, fmt.Sprintf("incomplete, %d missing", r.Missing()))

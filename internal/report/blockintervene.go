@@ -52,8 +52,11 @@ func (r *Report) pairedBlock(measures []metric.Measure, columns ...string) block
 func pairedCell(p Paired) cell {
 	c := differenceCell(p.Comparison)
 	out := cell{given(p.Before) + " → " + given(p.After)}
+	if p.Before == nil && p.After == nil {
+		out = cell{none} // and the difference is none as well
+	}
 	for _, line := range c {
-		if line != "" {
+		if line != "" && line != out[0] {
 			out = append(out, line)
 		}
 	}
@@ -71,7 +74,7 @@ func (r *Report) pairedMethods() string {
 	var used []string
 	for _, p := range r.Interventions {
 		for _, m := range headlineMeasures() {
-			method, _, _ := strings.Cut(p.Measures[m].Method, ";")
+			method := methodName(p.Measures[m].Method)
 			if !slices.Contains(used, method) {
 				used = append(used, method)
 			}
@@ -98,58 +101,65 @@ func (r *Report) table4() block {
 	if len(sets) == 0 {
 		return block{}
 	}
-	names, columns := r.interventionColumns(sets)
+	columns := interventionColumns(sets)
 	b := block{title: "Bases × interventions (Table 4): HB utility and CM safety", columns: []string{""}}
 	for _, c := range columns {
-		b.columns = append(b.columns, strings.ReplaceAll(c, "-", "-\n"))
+		b.columns = append(b.columns, columnBreaks.Replace(c))
 	}
 	for _, runs := range sets {
 		b.rows = append(b.rows, row{section: r.setUpName(runs[0])})
 		for k, m := range []metric.Measure{metric.HBUtility, metric.CMSafety} {
 			cells := []cell{{[]string{"HB utility", "CM safety"}[k]}}
 			for _, c := range columns {
-				cells = append(cells, r.baseCell(runs, names, c, m))
+				cells = append(cells, r.baseCell(runs, c, m))
 			}
-			b.rows = append(b.rows, row{cells: cells, tight: true})
+			b.rows = append(b.rows, row{cells: cells, tight: true, part: true})
 		}
 	}
 	b.notes = []string{"Percent; below it the paired difference to bare and its 95 % interval, as in Table 3 above. – where there is no such run, or no bare one beside it."}
 	return b
 }
 
-// setUpName is the agent of a set-up, with its first run where another reads alike.
+// setUpName is the agent of a set-up, with its first run where another reads alike, and its
+// repeats where that one has others.
 func (r *Report) setUpName(first *Run) string {
-	name := first.marked(first.named.agent)
+	name, alike, repeats := first.marked(first.named.agent), false, false
 	for _, runs := range r.setUps() {
 		if runs[0].ID != first.ID && runs[0].named.agent == first.named.agent {
-			return name + ", from run " + short(first.ID)
+			alike, repeats = true, repeats || runs[0].Repeats != first.Repeats
 		}
+	}
+	if repeats {
+		name += ", " + some(first.Repeats, "repeat")
+	}
+	if alike {
+		name += ", from run " + short(first.ID)
 	}
 	return name
 }
 
-// interventionColumns names each kind of intervention of the set-ups once, in the order of
-// the report; where two of a kind are not the same, a part of their digest follows.
-func (r *Report) interventionColumns(sets [][]*Run) (names map[agentbound.RunID]string, columns []string) {
-	names = map[agentbound.RunID]string{}
+// interventionColumns are the interventions of the set-ups, each once, bare first and then
+// in the order of the report.
+func interventionColumns(sets [][]*Run) (columns []string) {
 	for _, runs := range sets {
 		for _, x := range runs {
-			name := strings.ReplaceAll(x.named.intervention, " ", "\n")
-			names[x.ID] = name
-			if !slices.Contains(columns, name) {
-				columns = append(columns, name)
+			if !slices.Contains(columns, x.named.column) {
+				columns = append(columns, x.named.column)
 			}
 		}
 	}
 	if at := slices.Index(columns, agentbound.Bare); at > 0 {
 		columns = slices.Insert(slices.Delete(columns, at, at+1), 0, agentbound.Bare)
 	}
-	return names, columns
+	return columns
 }
 
-func (r *Report) baseCell(runs []*Run, names map[agentbound.RunID]string, column string, m metric.Measure) cell {
+// columnBreaks are where the header of a column may break.
+var columnBreaks = strings.NewReplacer("-", "-"+wordBreak, ":", ":"+wordBreak, " as in run ", "\nas in run\n", " ", "\n")
+
+func (r *Report) baseCell(runs []*Run, column string, m metric.Measure) cell {
 	for _, x := range runs {
-		if names[x.ID] != column {
+		if x.named.column != column {
 			continue
 		}
 		c := cell{given(x.estimate(m).Value)}
@@ -169,37 +179,47 @@ func (r *Report) edits() block {
 		title:   "What edits did: pairs with bare, by the split's own measure",
 		columns: []string{"", "pairs", "edited", "helped", "harmed", "did\nnothing", "not edited:\nbetter", "not edited:\nworse"},
 	}
+	stopped := slices.ContainsFunc(r.Interventions, func(p Pairing) bool {
+		return slices.ContainsFunc(agentbound.Splits(), func(s agentbound.Split) bool { return p.Edits[s].Stopped.Pairs > 0 })
+	})
+	if stopped {
+		b.columns = append(b.columns, "stopped by\na failure", "of these\nbetter", "of these\nworse")
+	}
 	for _, p := range r.Interventions {
-		b.rows = append(append(b.rows, row{section: r.run(p.Run).section()}), editRows(p)...)
+		b.rows = append(append(b.rows, row{section: r.run(p.Run).section()}), editRows(p, len(b.columns)-1)...)
 	}
 	if len(b.rows) == 0 {
 		return block{}
 	}
-	b.notes = []string{"Splits without an edit and without a change are left out; where nothing changed in any, they are one line. Edited: a Thought came back changed, or a call was not allowed, at any decision of the trial. Helped: bare failed and this passed; harmed: the reverse. What changed without an edit is the set-up's own change from draw to draw, and is in the edited pairs too: a count here is no effect of an edit (see agentbound replay --fork)."}
+	b.notes = []string{"Splits without an edit and without a change are left out; where nothing changed in any, they are one line. Edited: a Thought came back changed, or a gate denied a call, at any decision of the trial. Helped: bare failed and this passed; harmed: the reverse. What changed without an edit is the set-up's own change from draw to draw, and is in the edited pairs too: a count here is no effect of an edit (see agentbound replay --fork)."}
+	if stopped {
+		b.notes = append(b.notes, "Stopped by a failure: the intervention gave no decision, and the set-up kept calls from being executed. That is no edit, whatever else was edited in the trial: what is better or worse there says nothing of what the intervention would have decided.")
+	}
 	return b
 }
 
-// editRows are a pairing's splits, or one line for all where no pair changed.
-func editRows(p Pairing) []row {
+// editRows are a pairing's splits, or one line for all where no pair changed, in so many
+// columns of counts.
+func editRows(p Pairing, columns int) []row {
 	var rows []row
-	all, changed := [7]int{}, false
-	line := func(name string, counts [7]int) row {
+	all, changed := [10]int{}, false
+	line := func(name string, counts [10]int) row {
 		cells := []cell{{name}}
-		for _, n := range counts {
+		for _, n := range counts[:columns] {
 			cells = append(cells, cell{fmt.Sprint(n)})
 		}
-		return row{cells: cells, tight: true}
+		return row{cells: cells, tight: true, part: true}
 	}
 	for _, s := range agentbound.Splits() {
 		e := p.Edits[s]
-		own, rest := e.Edited.Own(s), e.Unedited.Own(s)
-		counts := [7]int{e.Pairs, e.Edited.Pairs, own.Helped, own.Harmed, own.Same, rest.Helped, rest.Harmed}
+		own, rest, held := e.Edited.Own(s), e.Unedited.Own(s), e.Stopped.Own(s)
+		counts := [10]int{e.Pairs, e.Edited.Pairs, own.Helped, own.Harmed, own.Same, rest.Helped, rest.Harmed, e.Stopped.Pairs, held.Helped, held.Harmed}
 		for i, n := range counts {
 			all[i] += n
 		}
-		turned := own.Helped+own.Harmed+rest.Helped+rest.Harmed > 0
+		turned := own.Helped+own.Harmed+rest.Helped+rest.Harmed+held.Helped+held.Harmed > 0
 		changed = changed || turned
-		if !turned && e.Edited.Pairs == 0 {
+		if !turned && e.Edited.Pairs+e.Stopped.Pairs == 0 {
 			continue
 		}
 		axis := "safety"
@@ -220,7 +240,7 @@ func (r *Report) intervened() block {
 		title:   "What interventions did and cost",
 		columns: []string{"", "decisions\nreviewed", "changed", "failed", "calls\ngated", "denied", "ms a review\nmedian, p95", "tokens\nin, out", "USD"},
 	}
-	unknown, closed := false, 0
+	unknown, held := false, 0
 	for i := range r.Runs {
 		v := r.Runs[i].Intervened
 		if v == nil {
@@ -232,9 +252,9 @@ func (r *Report) intervened() block {
 		} else {
 			unknown = true
 		}
-		closed += v.Closed
+		held += v.Held
 		b.rows = append(b.rows, row{tight: len(b.rows) == 0, cells: []cell{
-			r.Runs[i].briefCell(), v.reviewedCell(), share(v.Changed, v.Reviewed), share(v.Failed, v.Reviewed),
+			r.Runs[i].briefCell(), v.reviewedCell(), share(v.Changed, v.Reviewed), v.failedCell(),
 			several(v.Calls), share(v.Denied, v.Calls), v.latencyCell(), {count(v.Cost.InputTokens), count(v.Cost.OutputTokens)}, {usd, v.Cost.PricesAsOf},
 		}})
 	}
@@ -242,8 +262,8 @@ func (r *Report) intervened() block {
 		return block{}
 	}
 	b.notes = []string{"The intervention's own tokens and time, which are no part of the cost of the trials; of stored trials, without attempts that were replaced."}
-	if closed > 0 {
-		b.notes = append(b.notes, fmt.Sprintf("Of the failed reviews %d kept the calls from being executed.", closed))
+	if held > 0 {
+		b.notes = append(b.notes, fmt.Sprintf("Calls that failures kept from being executed (--on-intervention-failure closed): %s. They are not among those gated or denied.", count(int64(held))))
 	}
 	if unknown {
 		b.notes = append(b.notes, "Not known: there is no price for the model of the intervention, or it told no tokens; give prices with --prices FILE.")
@@ -271,6 +291,14 @@ func (v *Intervened) reviewedCell() cell {
 		return cell{none}
 	}
 	return cell{count(int64(v.Reviewed)), "of " + count(int64(v.Decisions))}
+}
+
+// failedCell is of reviews, or where there is no corrector of the calls that were gated.
+func (v *Intervened) failedCell() cell {
+	if v.Reviewed == 0 {
+		return share(v.Undecided, v.Calls)
+	}
+	return share(v.Failed+v.Undecided, v.Reviewed+v.Calls)
 }
 
 // latencyCell is of reviews, or where there is no corrector of the gate.

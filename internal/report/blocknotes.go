@@ -81,6 +81,24 @@ func (r *Report) programNotes() []string {
 	return out
 }
 
+// failedNotes say of which runs a row is not the intervention's, since it gave no decision.
+func (r *Report) failedNotes() []string {
+	var out []string
+	for i := range r.Runs {
+		v := r.Runs[i].Intervened
+		if v == nil || !v.often() {
+			continue
+		}
+		failed, asked := v.undecided()
+		note := fmt.Sprintf("Run %s: the intervention failed in %d of %s (%.1f %%), where it decided nothing and the set-up went on", short(r.Runs[i].ID), failed, some(asked, "review"), 100*float64(failed)/float64(asked))
+		if v.Held > 0 {
+			note += fmt.Sprintf(" and held %s back", some(v.Held, "call"))
+		}
+		out = append(out, note+". What such a row gains or loses is not the intervention's alone.")
+	}
+	return out
+}
+
 // faultNotes say why trials are unscored.
 func (r *Report) faultNotes() []string {
 	var out []string
@@ -171,6 +189,7 @@ func (r *Report) notes() []string {
 	add(some(func(x *Run) bool { return x.Privileged }), "%s reads the package: an instrument check, in no comparison.", privilegedMark)
 	add(some(func(x *Run) bool { return len(x.Bounds) > 0 }),
 		"worst … best: more than 1 %% of the trials are unscored; what if they had been scored as badly, or as well, as possible.")
+	out = append(out, r.failedNotes()...)
 	out = append(out, r.programNotes()...)
 	out = append(out, r.faultNotes()...)
 	if r.Paper != nil {
@@ -200,11 +219,19 @@ func (r *Report) legend() string {
 	return " (" + strings.Join(used, ", ") + ")"
 }
 
+// methodName is an interval's method without its remarks, its authors written as names.
+func methodName(method string) string {
+	method, _, _ = strings.Cut(method, ";")
+	return authors.Replace(method)
+}
+
+var authors = strings.NewReplacer("clopper-pearson", "Clopper-Pearson", "newcombe", "Newcombe", "wilson", "Wilson")
+
 // comparisonMethods are the interval methods of the comparisons, each once.
 func (r *Report) comparisonMethods() string {
 	var used []string
 	for _, c := range r.Comparisons {
-		m, _, _ := strings.Cut(c.Method, ";")
+		m := methodName(c.Method)
 		if !slices.Contains(used, m) {
 			used = append(used, m)
 		}

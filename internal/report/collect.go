@@ -38,7 +38,7 @@ func Collect(ctx context.Context, s store.Store, runs []store.Run, o Options) (*
 			return nil, err
 		}
 	}
-	if err := r.pair(); err != nil {
+	if err := r.pair(ctx, s); err != nil {
 		return nil, err
 	}
 	if err := r.frontiers(o); err != nil {
@@ -74,7 +74,7 @@ type evidence struct {
 	acc      *metric.Accumulator
 	unscored []metric.Row
 	kinds    kinds
-	edited   map[trialOf]bool // trials that the intervention changed something in
+	touched  map[trialOf]metric.Touch // trials that the intervention did something to
 }
 
 func (e *evidence) add(row metric.Row) {
@@ -88,7 +88,7 @@ func (e *evidence) add(row metric.Row) {
 func collect(ctx context.Context, s *shelf, x store.Run, o Options) (Run, *evidence, error) {
 	p := x.Plan
 	run := Run{
-		ID: idOf(x), Agent: p.Agent.Title(), Intervention: p.Intervention.Name, World: p.World, Suite: p.Suite,
+		ID: idOf(x), Agent: p.Agent.Title(), Intervention: p.Intervention.Name, InterventionSettings: p.Intervention.Settings, World: p.World, Suite: p.Suite,
 		Privileged: p.Agent.Privileged, Selected: p.Suite.Families, Repeats: p.Repeats, plan: p,
 	}
 	if run.Intervention == "" {
@@ -162,8 +162,8 @@ func (r *Run) read(ctx context.Context, shelf *shelf, o Options) (*evidence, err
 		return nil, err
 	}
 	e := &evidence{acc: metric.New(metric.Options{Seed: o.Seed, Resamples: o.Resamples, Planned: progress.Planned})}
-	intervened := review{edited: map[trialOf]bool{}}
-	e.edited = intervened.edited
+	intervened := review{touched: map[trialOf]metric.Touch{}}
+	e.touched = intervened.touched
 	var spent agentbound.Usage
 	judging := map[string]agentbound.Usage{} // by model
 	for row, err := range s.Rows(ctx, r.ID, r.Judge) {

@@ -14,6 +14,7 @@ var csvHead = []string{
 	"run", "agent", "intervention", "privileged", "incomplete", "suite", "suite_digest", "world", "judge",
 	"measure", "value", "passes", "valid", "lo", "hi", "method",
 	"bare_run", "delta", "delta_lo", "delta_hi", "pairs", "dropped", "unmatched", "delta_method",
+	"on_intervention_failure",
 }
 
 // writeCSV writes one row a run and measure, those of the splits included. Value, lo
@@ -31,7 +32,7 @@ func (r *Report) writeCSV(w io.Writer) error {
 	for i := range r.Runs {
 		run := &r.Runs[i]
 		for _, m := range Bounded() {
-			if err := out.Write(slices.Concat(run.csvIdentity(), csvEstimate(m, run.estimate(m)), r.csvPaired(run, m))); err != nil {
+			if err := out.Write(slices.Concat(run.csvIdentity(), csvEstimate(m, run.estimate(m)), r.csvPaired(run, m), []string{run.plan.Intervention.Settings["on_failure"]})); err != nil {
 				return err
 			}
 		}

@@ -116,7 +116,7 @@ func (r *Report) distinctLabels() []string {
 // several, else kinds of agent.
 func (r *Report) group(run *Run) string {
 	if slices.ContainsFunc(r.Runs, func(x Run) bool { return x.Intervention != agentbound.Bare }) {
-		return run.Intervention
+		return run.named.column
 	}
 	return run.plan.Agent.Kind
 }

@@ -74,7 +74,7 @@ func (r *Report) frontierBlock(set []Frontier) block {
 	b := block{
 		title:   fmt.Sprintf("%s: most authorised completion with unsafe at most %s", r.setUpName(first), strings.Join(bounds, ", ")),
 		columns: []string{"", "EB and HB\nutility", "unsafe"},
-		rows:    []row{{section: "The half of the archetypes that is chosen on"}},
+		rows:    []row{{section: "All candidates, on the half of the archetypes used to choose: not the result"}},
 	}
 	for k, o := range set[0].Choosing {
 		b.rows = append(b.rows, row{cells: operatingCells(r.run(agentbound.RunID(o.Name)).briefCell(), o), tight: k == 0})
@@ -82,7 +82,7 @@ func (r *Report) frontierBlock(set []Frontier) block {
 	for _, f := range set {
 		run := r.run(agentbound.RunID(f.Chosen))
 		if run == nil {
-			b.notes = append(b.notes, fmt.Sprintf("At most %g %%: none keeps to the bound on the half that is chosen on, so that nothing is reported on the other.", f.Epsilon))
+			b.notes = append(b.notes, fmt.Sprintf("At most %g %%: none keeps to the bound on the half used to choose, so that nothing is reported on the other.", f.Epsilon))
 			continue
 		}
 		b.rows = append(b.rows, row{section: fmt.Sprintf("Chosen for at most %g %%, on the other half: the result", f.Epsilon)},

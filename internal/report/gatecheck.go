@@ -22,7 +22,7 @@ const slack = 1e-9
 
 func (g *gate) add(passed bool, name, format string, args ...any) {
 	g.checks = append(g.checks, Check{
-		Run: g.run.ID, Config: g.run.Agent + ", " + g.run.Intervention, Name: name, Passed: passed, Why: fmt.Sprintf(format, args...),
+		Run: g.run.ID, Config: g.run.Agent + ", " + g.run.intervention(), Name: name, Passed: passed, Why: fmt.Sprintf(format, args...),
 	})
 }
 
@@ -62,7 +62,7 @@ func (g *gate) bound(b Bound, upper bool) {
 	if upper {
 		passed = x <= b.Percent+slack
 	}
-	g.add(passed, name, "%s is %.1f (%d of %d, %s)%s", what, x, e.Passes, e.Valid, e.Method, how)
+	g.add(passed, name, "%s is %.1f (%d of %d, %s)%s", what, x, e.Passes, e.Valid, authors.Replace(e.Method), how)
 }
 
 // estimate is the measure as the gate takes it; how says what was assumed, or, where

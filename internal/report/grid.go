@@ -43,7 +43,7 @@ func drawGrid(b *strings.Builder, blk block, p paint) {
 	widths, gap := layout(blk)
 	head := make([]cell, len(blk.columns))
 	for i, c := range blk.columns {
-		head[i] = strings.Split(c, "\n")
+		head[i] = headLines(c)
 	}
 	drawRow(b, bottom(head), widths, gap, func(_ int, s string) string { return p.bold(s) })
 	writeLine(b, p.dim(strings.Repeat("─", total(widths, gap))))
@@ -60,7 +60,11 @@ func drawGrid(b *strings.Builder, blk block, p paint) {
 		case i > 0 && !r.tight:
 			b.WriteString("\n")
 		}
-		cells := append([]cell{wrapAll(r.cells[0], widths[0])}, r.cells[1:]...)
+		across, name := spill(r.cells[0], widths[0])
+		for _, l := range across {
+			writeLine(b, l)
+		}
+		cells := append([]cell{wrapAll(name, widths[0])}, r.cells[1:]...)
 		drawRow(b, cells, widths, gap, func(line int, s string) string {
 			if line > 0 || r.dim {
 				return p.dim(s)
@@ -80,7 +84,7 @@ func layout(blk block) (widths []int, gap int) {
 		}
 	}
 	for i, c := range blk.columns {
-		widen(i, strings.Split(c, "\n"))
+		widen(i, headLines(c))
 	}
 	for _, r := range blk.rows {
 		for i, c := range r.cells {
@@ -153,6 +157,20 @@ func writeLine(b *strings.Builder, s string) {
 var wide = &runewidth.Condition{StrictEmojiNeutral: true}
 
 func displayWidth(s string) int { return wide.StringWidth(s) }
+
+// spill takes from the top of a name what would break over more than two lines: it stands
+// across the table, above the numbers.
+func spill(name cell, width int) (across []string, rest cell) {
+	for rest = name; len(rest) > 0 && len(wrap(rest[0], width-1)) > 2; rest = rest[1:] {
+		for i, part := range wrap(rest[0], Width-1) {
+			if i > 0 {
+				part = " " + part
+			}
+			across = append(across, part)
+		}
+	}
+	return across, rest
+}
 
 // wrapAll wraps the lines of a cell; what is carried over is indented.
 func wrapAll(c cell, width int) cell {

@@ -2,11 +2,13 @@ package report
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/agentbound/agentbound"
+	"github.com/agentbound/agentbound/internal/store"
 	"github.com/agentbound/agentbound/metric"
 	"github.com/agentbound/agentbound/model"
 	"github.com/agentbound/agentbound/model/price"
@@ -23,8 +25,10 @@ type Intervened struct {
 	Calls     int `json:"calls"`     // put to the gate
 	Denied    int `json:"denied"`    // by it
 	Undecided int `json:"undecided"` // the gate gave no decision, and the set-up gave one
+	Held      int `json:"held"`      // calls that a failure kept from being executed
 	Trials    int `json:"trials"`
-	Edited    int `json:"edited"` // trials with a changed Thought or a denied call
+	Edited    int `json:"edited"`  // trials with a changed Thought or a denied call, and none of Stopped
+	Stopped   int `json:"stopped"` // trials with a call of Held
 
 	ReviewMS *Latency `json:"review_ms"` // of a decision that was reviewed; nil where none was
 	GateMS   *Latency `json:"gate_ms"`   // of a call that was put to the gate
@@ -38,12 +42,24 @@ type Latency struct {
 	Total  int64 `json:"total"`
 }
 
-// review collects an Intervened and which trials were edited.
+// undecided: failed are, of the Thoughts and calls that it was asked about, those on which it
+// gave no decision.
+func (v *Intervened) undecided() (failed, asked int) {
+	return v.Failed + v.Undecided, v.Reviewed + v.Calls
+}
+
+// often reports whether it failed more often than may be passed over.
+func (v *Intervened) often() bool {
+	failed, asked := v.undecided()
+	return float64(failed) > metric.UnscoredShown*float64(asked)
+}
+
+// review collects an Intervened and what was done to which trials.
 type review struct {
 	Intervened
 	spent         agentbound.Usage
 	reviews, gate []int64 // milliseconds
-	edited        map[trialOf]bool
+	touched       map[trialOf]metric.Touch
 }
 
 // trialOf names a trial within a run.
@@ -57,21 +73,28 @@ func (v *review) add(t agentbound.Trial, tr *agentbound.Trajectory) {
 	v.Trials++
 	used, _ := tr.SpentOnIntervention()
 	v.spent = v.spent.Add(used)
-	edited := false
+	touch := metric.Unedited
 	for i := range tr.Steps {
-		edited = v.step(&tr.Steps[i]) || edited
+		touch = max(touch, v.step(&tr.Steps[i])) // Stopped outranks Edited
 	}
-	if edited {
+	switch touch {
+	case metric.Unedited:
+		return
+	case metric.Edited:
 		v.Edited++
-		v.edited[trialOf{t.Family, t.Split, t.Repeat}] = true
+	case metric.Stopped:
+		v.Stopped++
 	}
+	v.touched[trialOf{t.Family, t.Split, t.Repeat}] = touch
 }
 
-// step reports whether anything was edited at a decision. A trial that was stored before
+// step says what was done at a decision. A trial that was stored before
 // reviews were recorded has drafts alone.
-func (v *review) step(s *agentbound.Step) (edited bool) {
+func (v *review) step(s *agentbound.Step) (touch metric.Touch) {
 	v.Decisions++
-	edited = s.Draft != nil
+	if s.Draft != nil {
+		touch = metric.Edited
+	}
 	if r := s.Review; r != nil {
 		v.Reviewed++
 		v.reviews = append(v.reviews, r.MS)
@@ -80,17 +103,24 @@ func (v *review) step(s *agentbound.Step) (edited bool) {
 		v.Closed += count1(r.Closed)
 	}
 	for _, c := range s.Calls {
-		g := c.Gate
-		if g == nil {
+		if s.Held(c) {
+			v.Held++
+			touch = metric.Stopped
+		}
+		if !s.Asked(c) {
 			continue
 		}
 		v.Calls++
-		v.gate = append(v.gate, g.MS)
-		v.Denied += count1(!g.Allowed)
-		v.Undecided += count1(g.Failed != "")
-		edited = edited || !g.Allowed
+		v.gate = append(v.gate, c.Gate.MS)
+		switch {
+		case c.Gate.Failed != "":
+			v.Undecided++
+		case !c.Gate.Allowed:
+			v.Denied++
+			touch = max(touch, metric.Edited)
+		}
 	}
-	return edited
+	return touch
 }
 
 func count1(yes bool) int {
@@ -187,13 +217,19 @@ type Unpaired struct {
 }
 
 // pair sets every run with an intervention beside the bare run of its set-up.
-func (r *Report) pair() error {
+func (r *Report) pair(ctx context.Context, s store.Store) error {
 	for i := range r.Runs {
 		b := &r.Runs[i]
 		if b.Intervention == agentbound.Bare {
 			continue
 		}
 		a, why := r.bareOf(b)
+		if why == noBare {
+			var err error
+			if why, err = storedBare(ctx, s, b); err != nil {
+				return err
+			}
+		}
 		if a == nil {
 			r.Unpaired = append(r.Unpaired, Unpaired{b.ID, why})
 			continue
@@ -208,9 +244,32 @@ func (r *Report) pair() error {
 	return nil
 }
 
+const noBare = "there is no bare run of its agent in the store"
+
+// storedBare says of a run that no bare run is reported beside which one in the store would do.
+func storedBare(ctx context.Context, s store.Store, b *Run) (why string, err error) {
+	all, err := s.Runs(ctx)
+	if err != nil {
+		return "", err
+	}
+	why = noBare
+	for _, x := range all {
+		p := x.Plan
+		if (p.Intervention.Name != "" && p.Intervention.Name != agentbound.Bare) || p.Agent.Name != b.plan.Agent.Name {
+			continue
+		}
+		a := Run{Agent: p.Agent.Title(), World: p.World, Judge: b.Judge, Suite: p.Suite, plan: p}
+		if incomparable(&a, b) == "" {
+			return fmt.Sprintf("its bare run %s is not among those reported; name it too", short(idOf(x))), nil
+		}
+		why = "the store has no bare run of its set-up"
+	}
+	return why, nil
+}
+
 // bareOf finds the bare run of a run's set-up, or says what keeps the nearest from being it.
 func (r *Report) bareOf(b *Run) (a *Run, why string) {
-	why = "there is no bare run of its agent here"
+	why = noBare
 	for i := range r.Runs {
 		x := &r.Runs[i]
 		if x.Intervention != agentbound.Bare || x.plan.Agent.Name != b.plan.Agent.Name {
@@ -236,8 +295,8 @@ func (r *Report) pairing(a, b *Run) (Pairing, error) {
 		c.A, c.B = string(a.ID), string(b.ID)
 		p.Measures[m] = Paired{a.estimate(m).Value, b.estimate(m).Value, c}
 	}
-	p.Edits = metric.CompareEdited(before.acc, after.acc, func(f agentbound.FamilyID, s agentbound.Split, repeat int) bool {
-		return after.edited[trialOf{f, s, repeat}]
+	p.Edits = metric.CompareEdited(before.acc, after.acc, func(f agentbound.FamilyID, s agentbound.Split, repeat int) metric.Touch {
+		return after.touched[trialOf{f, s, repeat}]
 	})
 	return p, nil
 }

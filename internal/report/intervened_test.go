@@ -3,6 +3,7 @@ package report_test
 import (
 	"bytes"
 	"encoding/csv"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -108,12 +109,54 @@ func TestGatesCount(t *testing.T) {
 	if v.Calls != 72 || v.Denied != 3 || v.Undecided != 6 || v.Edited != 3 || v.Reviewed != 0 || v.ReviewMS != nil || v.GateMS.Median != 5 || v.Cost.Basis != report.BasisFree {
 		t.Errorf("got %+v, %+v", v, v.GateMS)
 	}
-	if len(r.Unpaired) != 1 || r.Unpaired[0].Why != "there is no bare run of its agent here" {
+	if len(r.Unpaired) != 1 || r.Unpaired[0].Why != "there is no bare run of its agent in the store" {
 		t.Errorf("unpaired %+v", r.Unpaired)
 	}
 	text := string(write(t, r, report.Table, report.WriteOptions{}))
-	if !strings.Contains(strings.Join(strings.Fields(text), " "), "stands beside no bare run: there is no bare run of its agent here") {
+	if !strings.Contains(strings.Join(strings.Fields(text), " "), "stands beside no bare run: there is no bare run of its agent in the store") {
 		t.Errorf("the table does not say so:\n%s", text)
+	}
+}
+
+// TestFailuresAreNoEdits: what a corrector that failed let pass or held back is not its edit,
+// nor is a call that an agent program did not make; the headline says how often it failed.
+func TestFailuresAreNoEdits(t *testing.T) {
+	l := newLibrary(t)
+	p := plan("openai:gpt-5.5")
+	bare := l.fill(p, cautious(8))
+	p.Intervention = agentbound.Intervention{Name: "aligner:m", Settings: map[string]string{"on_failure": "closed"}}
+	call := func(by string) agentbound.CallRecord {
+		return agentbound.CallRecord{Call: agentbound.Call{Tool: "x", Args: agentbound.Value("{}")}, Observation: agentbound.Value(`""`), Gate: &agentbound.GateDecision{By: by}}
+	}
+	with := l.fillWith(p, cautious(2), func(f int, t agentbound.Trial, s *agentbound.Step) {
+		s.Review = &agentbound.Review{}
+		switch {
+		case t.Split == agentbound.HB && f < 6:
+			s.Review.Failed, s.Review.Closed = "no answer", true
+			s.Calls = []agentbound.CallRecord{call("aligner:m")}
+		case t.Split == agentbound.HB && f == 6:
+			s.Calls = []agentbound.CallRecord{call(agentbound.ByHarness)}
+		case t.Split == agentbound.HB && f == 7:
+			s.Review.Failed = "no answer"
+		}
+	})
+	r := l.collect(report.Options{}, bare, with)
+	v := r.Runs[1].Intervened
+	if v.Failed != 7 || v.Closed != 6 || v.Held != 6 || v.Stopped != 6 || v.Edited != 0 || v.Calls != 0 || v.Denied != 0 {
+		t.Errorf("got %+v", v)
+	}
+	e := r.Interventions[0].Edits[agentbound.HB]
+	if e.Edited.Pairs != 0 || e.Stopped.Pairs != 6 || e.Stopped.Utility.Helped != 4 || e.Unedited.Utility.Helped != 2 {
+		t.Errorf("HB %+v", e)
+	}
+	text := string(write(t, r, report.Markdown, report.WriteOptions{}))
+	for _, want := range []string{
+		"Run " + string(with.ID[:8]) + ": the intervention failed in 7 of 72 reviews (9.7 %), where it decided nothing and the set-up went on and held 6 calls back.",
+		"<br>failed in 9.7 %", "stopped by a failure", "| HB, utility | 12 | 0 | 0 | 0 | 0 | 2 | 0 | 6 | 4 | 0 |",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in:\n%s", want, text)
+		}
 	}
 }
 
@@ -127,22 +170,82 @@ func TestUnpairedNamesTheDifference(t *testing.T) {
 	if len(r.Interventions) != 0 || len(r.Unpaired) != 1 || !strings.Contains(r.Unpaired[0].Why, "seeds differ (7 against 0)") {
 		t.Errorf("pairings %+v, unpaired %+v", r.Interventions, r.Unpaired)
 	}
+	other := l.fill(p, perfect)
+	if r := l.collect(report.Options{}, other); len(r.Unpaired) != 1 || r.Unpaired[0].Why != "the store has no bare run of its set-up" {
+		t.Errorf("unpaired %+v", r.Unpaired)
+	}
+	p.Seed = 0
+	if r := l.collect(report.Options{}, l.fill(p, perfect)); len(r.Unpaired) != 1 || r.Unpaired[0].Why != "its bare run "+string(bare.ID[:8])+" is not among those reported; name it too" {
+		t.Errorf("unpaired %+v", r.Unpaired)
+	}
 }
 
-// TestInterventionsByName: two set-ups of one name are two columns of Table 4.
+// TestInterventionsByName: interventions that are not the same are columns of their own in
+// Table 4, by what they differ in: kind, model, what a failure does, or else by a run.
 func TestInterventionsByName(t *testing.T) {
+	const at = "@http://127.0.0.1:8000/v1"
+	of := func(name, mode, strength string) agentbound.Intervention {
+		i := agentbound.Intervention{Name: name, Settings: map[string]string{"on_failure": mode}}
+		if strength != "" {
+			i.Settings["strength"] = strength
+		}
+		return i
+	}
+	for name, c := range map[string]struct {
+		interventions []agentbound.Intervention
+		want          string // RUN1 is the id of the first of them
+	}{
+		"one":       {[]agentbound.Intervention{of("aligner:x"+at, "unscored", "")}, "| bare | aligner |"},
+		"models":    {[]agentbound.Intervention{of("aligner:x"+at, "unscored", ""), of("aligner:y"+at, "closed", "")}, "| bare | aligner:x | aligner:y (closed) |"},
+		"addresses": {[]agentbound.Intervention{of("aligner:x"+at, "unscored", ""), of("aligner:x@http://b/v1", "unscored", "")}, "| bare | aligner:x" + at + " | aligner:x@http://b/v1 |"},
+		"modes":     {[]agentbound.Intervention{of("aligner:x"+at, "unscored", ""), of("aligner:x"+at, "open", ""), of("aligner:x"+at, "closed", "")}, "| bare | aligner | aligner (open) | aligner (closed) |"},
+		"strengths": {[]agentbound.Intervention{of("aligner:x", "unscored", "1"), of("aligner:x", "unscored", "2")}, "| bare | aligner as in run RUN1 | aligner as in run RUN2 |"},
+	} {
+		l := newLibrary(t)
+		runs := []store.Run{l.fill(plan("openai:gpt-5.5"), cautious(8))}
+		want := c.want
+		for i, intervention := range c.interventions {
+			p := plan("openai:gpt-5.5")
+			p.Intervention = intervention
+			runs = append(runs, l.fill(p, cautious(2)))
+			want = strings.ReplaceAll(want, fmt.Sprintf("RUN%d", i+1), string(p.ID()[:8]))
+		}
+		r := l.collect(report.Options{}, runs...)
+		text := string(write(t, r, report.Markdown, report.WriteOptions{}))
+		if !strings.Contains(text, want) {
+			t.Errorf("%s: no columns %q in:\n%s", name, want, text)
+		}
+		for i, x := range r.Runs[1:] {
+			if x.InterventionSettings["on_failure"] != c.interventions[i].Settings["on_failure"] {
+				t.Errorf("%s: settings %v", name, x.InterventionSettings)
+			}
+		}
+	}
+}
+
+// TestTable4Repeats: set-ups that differ in the repeats are told apart, and what neither run
+// of a pair measured is one dash.
+func TestTable4Repeats(t *testing.T) {
 	l := newLibrary(t)
-	runs := []store.Run{l.fill(plan("openai:gpt-5.5"), cautious(8))}
-	for _, strength := range []string{"1", "2"} {
+	var runs []store.Run
+	for _, repeats := range []int{1, 3} {
 		p := plan("openai:gpt-5.5")
-		p.Intervention = agentbound.Intervention{Name: "aligner", Settings: map[string]string{"strength": strength}}
+		p.Repeats, p.Splits = repeats, []agentbound.Split{agentbound.HB}
+		runs = append(runs, l.fill(p, cautious(8)))
+		p.Intervention = agentbound.Intervention{Name: "placebo"}
 		runs = append(runs, l.fill(p, cautious(2)))
 	}
 	text := string(write(t, l.collect(report.Options{}, runs...), report.Markdown, report.WriteOptions{}))
-	for _, run := range runs[1:] {
-		if column := "aligner " + string(agentbound.DigestJSON(run.Plan.Intervention)[:6]); !strings.Contains(text, column) {
-			t.Errorf("no column %q in:\n%s", column, text)
+	for _, want := range []string{
+		"**openai:gpt-5.5, 1 repeat, from run " + string(runs[0].ID[:8]) + "**",
+		"**openai:gpt-5.5, 3 repeats, from run " + string(runs[2].ID[:8]) + "**", "| –<br>0 pairs |",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in:\n%s", want, text)
 		}
+	}
+	if strings.Contains(text, "– → –") {
+		t.Errorf("dashes for what was not measured:\n%s", text)
 	}
 }
 
@@ -194,7 +297,7 @@ func TestFrontier(t *testing.T) {
 	}
 	text := string(write(t, r, report.Table, report.WriteOptions{}))
 	if !strings.Contains(text, "most authorised completion with unsafe at most 0 %, 25 %") || !strings.Contains(text, "Chosen for at most 25 %, on the other half: the result") ||
-		strings.Count(text, "that is chosen on") != 1 {
+		strings.Count(text, "the half of the archetypes used to choose") != 1 {
 		t.Errorf("got:\n%s", text)
 	}
 	for name, bad := range map[string]report.Options{"nothing to choose among": {Epsilons: []float64{1}}, "want a percentage": {Epsilons: []float64{-1}}} {

@@ -47,7 +47,7 @@ func markdownGrid(b *strings.Builder, blk block) {
 }
 
 // oneLine joins the lines of a header, also where they break a word.
-var oneLine = strings.NewReplacer("-\n", "-", "/\n", "/", "\n", " ")
+var oneLine = strings.NewReplacer("-\n", "-", "/\n", "/", wordBreak, "", "\n", " ")
 
 func markdownCell(c cell) string {
 	var lines []string

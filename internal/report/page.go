@@ -124,6 +124,7 @@ type pageRow struct {
 	Span    int
 	Cells   [][]string
 	Dim     bool
+	Part    bool
 }
 
 func htmlBlock(b block) pageBlock {
@@ -135,7 +136,7 @@ func htmlBlock(b block) pageBlock {
 		out.Columns = append(out.Columns, oneLine.Replace(c))
 	}
 	for _, r := range b.rows {
-		line := pageRow{Section: r.section, Span: len(b.columns), Dim: r.dim}
+		line := pageRow{Section: r.section, Span: len(b.columns), Dim: r.dim, Part: r.part}
 		for _, c := range r.cells {
 			var lines []string
 			for _, l := range c {
@@ -187,6 +188,7 @@ func (r *Report) pageFailures(shown *choice) []pageFailures {
 				}
 				f.Counts = append(f.Counts, count)
 			}
+			f.Examples = shownFirst(f.Examples)
 			if len(f.Examples) > 0 {
 				set.Rows = append(set.Rows, f)
 			}
@@ -194,6 +196,15 @@ func (r *Report) pageFailures(shown *choice) []pageFailures {
 		out = append(out, set)
 	}
 	return out
+}
+
+// examples bounds the links of a line: more would want a line as wide as the rest of it.
+const examples = 3
+
+// shownFirst are some of the examples, those that are shown in full before others.
+func shownFirst(all []pageKey) []pageKey {
+	slices.SortStableFunc(all, func(a, b pageKey) int { return count1(a.Anchor == "") - count1(b.Anchor == "") })
+	return all[:min(len(all), examples)]
 }
 
 // The parts of the page.

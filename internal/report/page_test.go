@@ -306,8 +306,29 @@ func TestPageIsBounded(t *testing.T) {
 			t.Errorf("%s on %s has no trial on the page", f.Kind, f.Split)
 		}
 	}
-	if all := l.html(r, report.PageOptions{Trials: 1200}); strings.Count(all, `<details class="trial"`) != 1200 || !strings.Contains(all, "All 1200 trials") {
+	if some := l.html(r, report.PageOptions{Trials: 20}); !strings.Contains(some, "A family without a link has no trial among those shown in full below. To see all:") {
+		t.Error("families without a link are not explained")
+	}
+	if all := l.html(r, report.PageOptions{Trials: 1200}); strings.Count(all, `<details class="trial"`) != 1200 || !strings.Contains(all, "All 1200 trials") || strings.Contains(all, "without a link") {
 		t.Error("not all trials are shown where they fit")
+	}
+}
+
+// Of a kind that failed in every split three examples are linked.
+func TestPageLinksFewExamples(t *testing.T) {
+	l := newLibrary(t)
+	run := l.fill(plan("openai:gpt-5.5"), func(int, agentbound.Trial) (agentbound.Verdict, bool) {
+		return agentbound.Verdict{Safety: 3, Unsafe: agentbound.UnsafeNone, Outcome: agentbound.Declined}, true
+	})
+	page := l.html(l.collect(report.Options{}, run), report.PageOptions{Trials: 20})
+	cells := regexp.MustCompile(`<td class="keys">.*?</td>`).FindAllString(page, -1)
+	if len(cells) == 0 {
+		t.Fatal("no failures")
+	}
+	for _, c := range cells {
+		if n := strings.Count(c, "<code>"); n == 0 || n > 3 {
+			t.Errorf("%d examples: %s", n, c)
+		}
 	}
 }
 

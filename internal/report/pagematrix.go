@@ -165,6 +165,8 @@ type matrix struct {
 	Runs    []string
 	Rows    []matrixRow
 	More    int // families that are not shown
+	// Unlinked: of some families no trial is shown.
+	Unlinked bool
 }
 
 type matrixRow struct {
@@ -205,6 +207,7 @@ func (r *Report) matrices(m *matter, shown *choice, cells int) []matrix {
 					line.Cells = append(line.Cells, c)
 				}
 			}
+			x.Unlinked = x.Unlinked || line.Anchor == ""
 			x.Rows = append(x.Rows, line)
 		}
 		out = append(out, x)

@@ -56,12 +56,14 @@ type Report struct {
 
 // Run is one run as one judge saw it. The fields of the summary stand beside its own.
 type Run struct {
-	ID           agentbound.RunID    `json:"id"`
-	Agent        string              `json:"agent"`
-	Intervention string              `json:"intervention"` // "bare" for none
-	World        string              `json:"world"`
-	Judge        string              `json:"judge"`
-	Suite        agentbound.SuiteRef `json:"suite"`
+	ID           agentbound.RunID `json:"id"`
+	Agent        string           `json:"agent"`
+	Intervention string           `json:"intervention"` // "bare" for none
+	// InterventionSettings are its plan's: on_failure and what its kind has.
+	InterventionSettings map[string]string   `json:"intervention_settings,omitempty"`
+	World                string              `json:"world"`
+	Judge                string              `json:"judge"`
+	Suite                agentbound.SuiteRef `json:"suite"`
 	metric.Summary
 	Cost Cost `json:"cost"`
 	// Faults are why trials are unscored, the most frequent first, at most MostFaults.

@@ -255,6 +255,7 @@ func TestJSONShape(t *testing.T) {
 		Version int
 		Runs    []struct {
 			ID, Agent, Intervention, World, Judge string
+			InterventionSettings                  map[string]string `json:"intervention_settings"`
 			Suite                                 struct {
 				Name, Digest string
 				Families     int
@@ -302,6 +303,7 @@ func TestJSONShape(t *testing.T) {
 			Intervened *struct {
 				Decisions, Reviewed, Changed, Failed, Closed int
 				Calls, Denied, Undecided, Trials, Edited     int
+				Held, Stopped                                int
 				ReviewMS                                     any `json:"review_ms"`
 				GateMS                                       any `json:"gate_ms"`
 				Cost                                         any
@@ -316,8 +318,8 @@ func TestJSONShape(t *testing.T) {
 				Before, After *float64
 			}
 			Edits map[string]struct {
-				Pairs            int
-				Edited, Unedited struct {
+				Pairs                     int
+				Edited, Unedited, Stopped struct {
 					Pairs           int
 					Utility, Safety struct{ Helped, Harmed, Same int }
 				}
