@@ -87,8 +87,9 @@ enter no comparison.
 
 Nothing is contacted unless --check is given. Then each model that is named, or each
 preset where none is, is asked one short question, and exit code 1 says that one does
-not answer. One that does is asked for a call of a tool. A NAME is a preset's, or a
-specification.`,
+not answer. One that does is asked for a call of a tool. An agent program is started to
+tell its version, and the model that it would ask is asked, in its protocol. A NAME is a
+preset's, or a specification.`,
 		Example: `  agentbound agents
   agentbound agents 'Kimi K3' --format json
   agentbound agents --check 'Kimi K3' compat:my-model@http://127.0.0.1:8000/v1`,
