@@ -107,6 +107,19 @@ func TestAgentsCheckPrograms(t *testing.T) {
 	}
 }
 
+// TestAgentsCheckBadName: a name that nothing answers to keeps no other from being checked.
+func TestAgentsCheckBadName(t *testing.T) {
+	peer := modeltest.Serve(t, modeltest.Options{Play: reports})
+	good := "compat:test-model@" + peer.URL
+	code, out, _ := inside(t, "agents", "--check", "exec:no-such-program-anywhere", good, "compat:m@http://u:hunter2@127.0.0.1:1/v1")
+	if code != exitMissed || !strings.Contains(out, good+": answers as test-model-served") || !strings.Contains(out, "exec:no-such-program-anywhere: no: ") || strings.Contains(out, "hunter2") {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	if code, _, errs := inside(t, "agents", "--check", "nobody:1", "nobody:2"); code != exitUsage || !strings.Contains(errs, "nobody") {
+		t.Errorf("none that is known: exit code %d: %s", code, errs)
+	}
+}
+
 // TestAgentsCheckOtherProtocol: a server that does not speak a program's protocol is told by
 // what it lacks, and not by what its address has already.
 func TestAgentsCheckOtherProtocol(t *testing.T) {
