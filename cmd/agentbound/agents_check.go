@@ -43,19 +43,20 @@ func (c checked) String() string {
 	case toolsCalled:
 		calls = "; calls tools"
 	case toolsLeft:
-		calls = "; called no tool when told to: is tool calling on at the server? --form react needs none"
+		calls = "; called no tool when told to: is tool calling on at the server?" + c.without(" ")
 	case toolsRejected:
-		calls = "; rejects tools: " + plainLine(c.Why) + "; --form react needs none"
+		calls = "; rejects tools: " + plainLine(c.Why) + c.without("; ")
 	}
 	return fmt.Sprintf("answers%s, in %s%s%s", as, (time.Duration(c.MS) * time.Millisecond).Round(time.Millisecond), calls, program)
 }
 
-// without is what does without tools: the form is an agent program's own to decide.
-func (c checked) without() string {
+// without names the form that needs no tools, after a mark; an agent program's form is its
+// own to decide.
+func (c checked) without(mark string) string {
 	if c.Program != "" {
 		return ""
 	}
-	return "; --form react needs none"
+	return mark + "--form react needs none"
 }
 
 const (

@@ -107,6 +107,24 @@ func TestAgentsCheckPrograms(t *testing.T) {
 	}
 }
 
+// TestAgentsCheckForm: --form is advised to models, and not to agent programs, which have none.
+func TestAgentsCheckForm(t *testing.T) {
+	for _, test := range []struct {
+		checked
+		want string
+	}{
+		{checked{Answers: true, Tools: toolsLeft}, "answers, in 0s; called no tool when told to: is tool calling on at the server? --form react needs none"},
+		{checked{Answers: true, Tools: toolsRejected, Why: "no"}, "answers, in 0s; rejects tools: no; --form react needs none"},
+		{checked{Answers: true, Tools: toolsLeft, Program: "p 1"}, "answers, in 0s; called no tool when told to: is tool calling on at the server?; starts as p 1"},
+		{checked{Answers: true, Tools: toolsRejected, Why: "no", Program: "p 1"}, "answers, in 0s; rejects tools: no; starts as p 1"},
+		{checked{Why: "no", Program: "p 1"}, "no: no; starts as p 1"},
+	} {
+		if got := test.String(); got != test.want {
+			t.Errorf("%s\nwant %s", got, test.want)
+		}
+	}
+}
+
 // TestAgentsCheckBadName: a name that nothing answers to keeps no other from being checked.
 func TestAgentsCheckBadName(t *testing.T) {
 	peer := modeltest.Serve(t, modeltest.Options{Play: reports})

@@ -182,7 +182,7 @@ func (r rooms) guardAgent(spec string, o intervening) (intervene.Intervention, e
 
 func (r rooms) safetyAligner(spec string, o intervening) (intervene.Intervention, error) {
 	if scheme, _, ok := strings.Cut(spec, ":"); ok && speaksOtherwise(scheme) {
-		return intervene.Intervention{}, fmt.Errorf("its model is asked over plain completions and named without a protocol: want %s:MODEL@BASE_URL, leave out %s:", safetyaligner.Name, scheme)
+		return intervene.Intervention{}, fmt.Errorf("its model is asked over plain completions and named without the protocol %q: want %s:MODEL@BASE_URL", scheme, safetyaligner.Name)
 	}
 	m, err := r.ask(completions(), completion.Scheme+":"+spec, o.modelOptions)
 	if err != nil {
