@@ -20,6 +20,10 @@ const (
 	MethodWilson    = "wilson"
 	MethodBootstrap = "cluster bootstrap BCa"
 	MethodCP        = "clopper-pearson, effective n="
+	// Of differences: the two are followed by how a proportion's interval was found.
+	MethodRescaled    = "rescaled "
+	MethodDiscordance = "discordance bound by "
+	MethodNewcombe    = "newcombe, hybrid score"
 )
 
 // count is passes and valid trials of one cluster.

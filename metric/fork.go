@@ -53,7 +53,7 @@ func EstimateFork(forks []Forked, o Options, label string) ForkEffect {
 	var lo, hi float64
 	if len(counted) == 1 && counted[0].Edited {
 		lo, hi = Newcombe(counted[0].Treated, counted[0].Control)
-		e.Method = "newcombe, hybrid score"
+		e.Method = MethodNewcombe
 	} else {
 		lo, hi, e.Method = clusteredDelta(rows, delta, o, label)
 	}

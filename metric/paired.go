@@ -170,10 +170,10 @@ func moved(sums []count) int {
 func degenerateDelta(delta float64, discordant, clusters int) (lo, hi float64, method string) {
 	if discordant == 0 {
 		_, u, m := cpClusters(0, clusters)
-		return -u, u, "discordance bound by " + m
+		return -u, u, MethodDiscordance + m
 	}
 	l, u, m := cpClusters((delta+1)/2, clusters)
-	return 2*l - 1, 2*u - 1, "rescaled " + m
+	return 2*l - 1, 2*u - 1, MethodRescaled + m
 }
 
 // SignFlip is the two-sided p of the cluster sign-flip permutation: under the null

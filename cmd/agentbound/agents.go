@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -87,8 +88,9 @@ enter no comparison.
 
 Nothing is contacted unless --check is given. Then each model that is named, or each
 preset where none is, is asked one short question, and exit code 1 says that one does
-not answer. One that does is asked for a call of a tool. A NAME is a preset's, or a
-specification.`,
+not answer. One that does is asked for a call of a tool. An agent program is started to
+tell its version, and the model that it would ask is asked, in its protocol. A NAME is a
+preset's, or a specification.`,
 		Example: `  agentbound agents
   agentbound agents 'Kimi K3' --format json
   agentbound agents --check 'Kimi K3' compat:my-model@http://127.0.0.1:8000/v1`,
@@ -138,12 +140,21 @@ func agentRows(r rooms, names []string, check bool) ([]agentRow, error) {
 		return nil, err
 	}
 	var rows []agentRow
+	var unknown error // the first
 	for _, name := range names {
 		row, err := namedRow(r, catalogue, name)
-		if err != nil {
+		switch {
+		case err != nil && (!check || len(names) == 1):
 			return nil, err
+		case err != nil: // the others are checked all the same
+			unknown = cmp.Or(unknown, err)
+			name, _, _ = strings.Cut(name, "@http") // what follows may be secret
+			row = agentRow{Name: name, Needs: []string{}, Check: &checked{Key: "not needed", Endpoint: "not asked", Why: err.Error()}}
 		}
 		rows = append(rows, row)
+	}
+	if len(names) > 0 && !slices.ContainsFunc(rows, func(row agentRow) bool { return row.Check == nil }) {
+		return nil, unknown // there is nobody to ask
 	}
 	if len(names) > 0 {
 		return rows, nil
@@ -270,8 +281,10 @@ func printAgents(out io.Writer, rows []agentRow) error {
 // checkAgents asks each row and prints what came of it.
 func checkAgents(ctx context.Context, std stdio, r rooms, rows []agentRow, format string) error {
 	err := run.Each(ctx, len(rows), func(ctx context.Context, i int) error {
-		c := r.check(ctx, rows[i])
-		rows[i].Check = &c
+		if rows[i].Check == nil {
+			c := r.check(ctx, rows[i])
+			rows[i].Check = &c
+		}
 		return ctx.Err()
 	})
 	if err != nil {

@@ -17,8 +17,9 @@ import (
 // checked is what --check found of an agent. It holds nothing secret.
 type checked struct {
 	Answers  bool   `json:"answers"`
-	Key      string `json:"key"`      // set, missing or not needed
-	Endpoint string `json:"endpoint"` // reached, not reached or not asked
+	Key      string `json:"key"`               // set, missing or not needed
+	Endpoint string `json:"endpoint"`          // reached, not reached or not asked
+	Program  string `json:"program,omitempty"` // the version that an agent program told of itself
 	Served   string `json:"served,omitempty"`
 	MS       int64  `json:"ms,omitempty"`
 	Tools    string `json:"tools,omitempty"` // called, not called, or rejected; empty: not asked, or not clear
@@ -26,8 +27,12 @@ type checked struct {
 }
 
 func (c checked) String() string {
+	program := ""
+	if c.Program != "" {
+		program = "; starts as " + plainLine(c.Program)
+	}
 	if !c.Answers {
-		return "no: " + c.Why
+		return "no: " + c.Why + program
 	}
 	as := ""
 	if c.Served != "" {
@@ -38,11 +43,20 @@ func (c checked) String() string {
 	case toolsCalled:
 		calls = "; calls tools"
 	case toolsLeft:
-		calls = "; called no tool when told to: is tool calling on at the server? --form react needs none"
+		calls = "; called no tool when told to: is tool calling on at the server?" + c.without(" ")
 	case toolsRejected:
-		calls = "; rejects tools: " + plainLine(c.Why) + "; --form react needs none"
+		calls = "; rejects tools: " + plainLine(c.Why) + c.without("; ")
 	}
-	return fmt.Sprintf("answers%s, in %s%s", as, (time.Duration(c.MS) * time.Millisecond).Round(time.Millisecond), calls)
+	return fmt.Sprintf("answers%s, in %s%s%s", as, (time.Duration(c.MS) * time.Millisecond).Round(time.Millisecond), calls, program)
+}
+
+// without names the form that needs no tools, after a mark; an agent program's form is its
+// own to decide.
+func (c checked) without(mark string) string {
+	if c.Program != "" {
+		return ""
+	}
+	return mark + "--form react needs none"
 }
 
 const (
@@ -88,6 +102,12 @@ func (r rooms) check(ctx context.Context, row agentRow) checked {
 		c.Why = err.Error()
 		return c
 	}
+	c.ask(ctx, m, r.formOf(row) != string(chat.ReAct))
+	return c
+}
+
+// ask asks a model the short question, and for a call where calls are wanted.
+func (c *checked) ask(ctx context.Context, m model.Model, calls bool) {
 	began := time.Now()
 	res, err := m.Chat(ctx, model.Request{
 		Messages: []model.Message{{Role: model.User, Text: "Answer with the one word OK."}}, MaxTokens: checkTokens,
@@ -99,13 +119,12 @@ func (r rooms) check(ctx context.Context, row agentRow) checked {
 	}
 	if err != nil {
 		c.Why = err.Error()
-		return c
+		return
 	}
 	c.Answers, c.Served = true, res.Model
-	if r.formOf(row) != string(chat.ReAct) {
+	if calls {
 		c.Tools, c.Why = askCall(ctx, m)
 	}
-	return c
 }
 
 // askCall asks a model to call a tool: servers that cannot read its form of calls answer

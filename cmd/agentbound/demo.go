@@ -48,7 +48,7 @@ func demo(ctx context.Context, std stdio, path string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	ids := stdio{in: std.in, out: std.err, err: std.err} // the table is the result, ids are not
+	ids := stdio{in: std.in, out: io.Discard, err: std.err} // the table is the result, ids are not
 	if err := runAll(ctx, ids, db, s, all, bounds{}); err != nil {
 		return err
 	}

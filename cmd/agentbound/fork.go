@@ -123,6 +123,7 @@ func (o forking) forks(ctx context.Context, io stdio, db store.Store, ref string
 		return err
 	}
 	p := newProgress(io.err, "fork "+string(plan.ID()))
+	p.of = "decisions"
 	c.Observe = func(d fork.Progress) {
 		p.observe(run.Progress{Planned: d.Planned, Made: d.Done, Unscored: d.Unscored, Usage: d.Usage})
 	}
@@ -217,8 +218,14 @@ func (o forking) write(io stdio, r fork.Result) error {
 	} else if err := r.WriteText(io.out); err != nil {
 		return err
 	}
-	if n := r.Unscored(); n > 0 {
-		return coded{exitMissed, fmt.Errorf("%d samples are unscored: the same command tries them again", n)}
+	d, unscored := r.Decisions, r.Unscored()
+	switch {
+	case d.Failed > 0:
+		return coded{exitMissed, fmt.Errorf("the intervention failed at %d of %d decisions: the same command tries them again", d.Failed, d.Drawn)}
+	case unscored > 0:
+		return coded{exitMissed, fmt.Errorf("%d samples are unscored: the same command tries them again", unscored)}
+	case d.Drawn > 0 && d.Dropped == d.Drawn:
+		return coded{exitMissed, fmt.Errorf("none of %d decisions could be made anew, so that nothing is estimated", d.Drawn)}
 	}
 	return nil
 }

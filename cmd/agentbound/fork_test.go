@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/agentbound/agentbound"
 	"github.com/agentbound/agentbound/internal/fork"
+	"github.com/agentbound/agentbound/internal/run"
 	"github.com/agentbound/agentbound/intervene"
 	"github.com/agentbound/agentbound/model"
 	"github.com/agentbound/agentbound/model/modeltest"
@@ -95,6 +97,45 @@ func forkAgain(t *testing.T, path, ref string, o forking) (r fork.Result) {
 		t.Fatalf("%v: %s", err, out.String())
 	}
 	return r
+}
+
+// silent is a corrector that cannot be asked.
+type silent struct{}
+
+func (silent) Correct(context.Context, intervene.Context) (intervene.Correction, error) {
+	return intervene.Correction{}, errors.New("nobody there")
+}
+
+// TestForksThatFail: where the intervention gave no decision nothing was estimated, and the
+// exit code says so; progress counts decisions.
+func TestForksThatFail(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "agentbound.db")
+	code, out, errs := inside(t, "run", "--suite", "core-small", "--agent", "reference:wary", "--limit", "1", "--splits", "hb", "--store", path)
+	if code != exitDone {
+		t.Fatalf("exit code %d\n%s", code, errs)
+	}
+	db, err := openStore(t.Context(), path, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	o := forking{at: "sample:2", with: "silent", arms: 1, format: forkTable, request: request{Judge: judgeProgram}}
+	var table, said strings.Builder
+	err = o.forks(t.Context(), stdio{nil, &table, &said}, db, strings.TrimSpace(out), func(rooms, string, intervening) (intervene.Intervention, error) {
+		return intervene.Intervention{Ref: agentbound.Intervention{Name: "silent"}, Corrector: silent{}}, nil
+	})
+	if c, ok := errors.AsType[coded](err); !ok || c.code != exitMissed || !strings.Contains(err.Error(), "the intervention failed at 2 of 2 decisions: the same command tries them again") {
+		t.Errorf("%v\n%s", err, table.String())
+	}
+	p := newProgress(&said, "fork")
+	p.of = "decisions"
+	if line := p.line(run.Progress{Planned: 9, Made: 2}); !strings.HasPrefix(line, "fork: 2 of 9 decisions, ") {
+		t.Error(line)
+	}
 }
 
 // TestForksARun: by drawn decisions and by one step of a trial, with the agent made again

@@ -16,7 +16,10 @@ import (
 	"github.com/agentbound/agentbound/harness/subject"
 	"github.com/agentbound/agentbound/internal/wire"
 	"github.com/agentbound/agentbound/model"
+	"github.com/agentbound/agentbound/model/anthropic"
 	"github.com/agentbound/agentbound/model/compat"
+	"github.com/agentbound/agentbound/model/gemini"
+	"github.com/agentbound/agentbound/model/openai"
 )
 
 // harnessKeyEnv is the variable that holds the key of an agent program's endpoint: its
@@ -85,7 +88,7 @@ func (k *keep) holds() bool {
 const startTime = time.Minute
 
 // checkHarness says what of an agent program is missing; where nothing is, it is started
-// to tell its version. Its model is not asked.
+// to tell its version, and the model that it would ask is asked.
 func (r rooms) checkHarness(ctx context.Context, row agentRow) checked {
 	c := checked{Key: "not needed", Endpoint: "not asked"}
 	p, ok := programOf(row.Spec)
@@ -99,7 +102,8 @@ func (r rooms) checkHarness(ctx context.Context, row agentRow) checked {
 		return c
 	}
 	var missing []string
-	if env := cmp.Or(r.keyOf(row), harnessKeyEnv(p, s)); os.Getenv(env) != "" {
+	env := cmp.Or(r.keyOf(row), harnessKeyEnv(p, s))
+	if os.Getenv(env) != "" {
 		c.Key = "set"
 		if err := keyIsTaken(env, os.Getenv(env)); err != nil {
 			missing = append(missing, err.Error())
@@ -124,15 +128,45 @@ func (r rooms) checkHarness(ctx context.Context, row agentRow) checked {
 		c.Why = strings.Join(missing, "; ")
 		return c
 	}
-	began := time.Now()
-	version, err := r.askVersion(ctx, found, p.Memory)
-	c.MS = time.Since(began).Milliseconds()
-	if err != nil {
+	if c.Program, err = r.askVersion(ctx, found, p.Memory); err != nil {
 		c.Why = fmt.Sprintf("%s is installed and does not start: %v; if its files were changed: remove %s, then: agentbound harness install %s", p, err, found.Folder, p.Name)
 		return c
 	}
-	c.Answers, c.Served = true, version
+	r.askBehind(ctx, p, s, env, &c)
 	return c
+}
+
+// askBehind asks the model behind an agent program, as the program would: in its protocol,
+// at the path that it asks, with the key in env.
+func (r rooms) askBehind(ctx context.Context, p harness.Program, s harness.Spec, env string, c *checked) {
+	base := cmp.Or(s.Base, p.Endpoint)
+	scheme := ""
+	switch p.Protocol {
+	case harness.Responses:
+		scheme = openai.Scheme
+	case harness.ChatCompletions:
+		scheme = compat.Scheme
+	case harness.Messages:
+		scheme, base = anthropic.Scheme, base+"/v1" // which programs add, and our adapter takes off
+	case harness.GenerateContent:
+		scheme, base = gemini.Scheme, base+"/v1beta"
+	}
+	spec := scheme + ":" + s.Model + "@" + base
+	by, ok := protocolOf(spec)
+	if !ok {
+		c.Why = fmt.Sprintf("it is installed; its model was not asked, since nothing here speaks %s", p.Protocol)
+		return
+	}
+	by.keyEnv = env
+	m, err := r.ask(by, spec, modelOptions{perCall: checkTime, once: true})
+	if err != nil {
+		c.Why = err.Error()
+		return
+	}
+	c.ask(ctx, m, true)
+	if !c.Answers {
+		c.Why = fmt.Sprintf("%s speaks %s with its model; %s", p.Name, p.Protocol, c.Why)
+	}
 }
 
 // askVersion starts a program as trials do, with nothing of the user's.

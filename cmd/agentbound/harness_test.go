@@ -312,7 +312,8 @@ func TestCommandRunsAgentPrograms(t *testing.T) {
 				t.Error(d)
 			}
 			out.Reset()
-			if code := execute(t.Context(), []string{"agents", "--check", p.Name + ":test-model@" + peer.URL}, stdio{os.Stdin, &out, &errs}); code != exitDone || !strings.Contains(out.String(), p.Version()) {
+			plain := modeltest.Serve(t, modeltest.Options{Protocol: plainPeers[p.Protocol], Play: reports, Key: realKey})
+			if code := execute(t.Context(), []string{"agents", "--check", p.Name + ":test-model@" + plain.URL}, stdio{os.Stdin, &out, &errs}); code != exitDone || !strings.Contains(out.String(), p.Version()) {
 				t.Errorf("exit code %d: %s%s", code, out.String(), errs.String())
 			}
 		})

@@ -182,6 +182,9 @@ func (r rooms) guardAgent(spec string, o intervening) (intervene.Intervention, e
 }
 
 func (r rooms) safetyAligner(spec string, o intervening) (intervene.Intervention, error) {
+	if scheme, _, ok := strings.Cut(spec, ":"); ok && speaksOtherwise(scheme) {
+		return intervene.Intervention{}, fmt.Errorf("its model is asked over plain completions and named without the protocol %q: want %s:MODEL@BASE_URL", scheme, safetyaligner.Name)
+	}
 	m, err := r.ask(completions(), completion.Scheme+":"+spec, o.modelOptions)
 	if err != nil {
 		return intervene.Intervention{}, err
@@ -191,6 +194,13 @@ func (r rooms) safetyAligner(spec string, o intervening) (intervene.Intervention
 		return intervene.Intervention{}, err
 	}
 	return intervene.Intervention{Ref: s.Ref(), Corrector: s}, nil
+}
+
+// speaksOtherwise reports whether a word before a colon is a way to name models, and not the
+// beginning of a model's name as its server has it.
+func speaksOtherwise(scheme string) bool {
+	_, protocol := protocolOf(scheme + ":")
+	return protocol || scheme == completion.Scheme || scheme == file.Scheme
 }
 
 // completions is the endpoint of checkpoints with a format of their own. No agent acts

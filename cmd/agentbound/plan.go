@@ -111,7 +111,11 @@ func (r *request) fromFile(cmd *cobra.Command, path string) error {
 	}
 	file := request{Suite: r.Suite, Inter: r.Inter, Judge: r.Judge, Splits: r.Splits, Where: worldRequest{World: r.Where.World}, dry: r.dry}
 	if err := yaml.UnmarshalWithOptions(b, &file, yaml.Strict()); err != nil {
-		return usage("plan %s: %s", path, yaml.FormatError(err, false, true))
+		hint := ""
+		if unknown, ok := errors.AsType[*yaml.UnknownFieldError](err); ok && unknown.Token != nil && unknown.Token.Value == "version" {
+			hint = "\nthe file is a request for plans, which has no version: leave the line out"
+		}
+		return usage("plan %s: %s%s", path, yaml.FormatError(err, false, true), hint)
 	}
 	given := func(name string) bool { return cmd.Flags().Changed(name) }
 	for _, f := range []struct {

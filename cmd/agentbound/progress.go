@@ -19,6 +19,7 @@ import (
 type progress struct {
 	w       io.Writer
 	name    string
+	of      string // what is counted
 	began   time.Time
 	last    time.Time
 	bars    *mpb.Progress
@@ -35,7 +36,7 @@ const lineEvery = 5 * time.Second
 
 func newProgress(w io.Writer, name string) *progress {
 	now := time.Now()
-	return &progress{w: w, name: name, began: now, last: now}
+	return &progress{w: w, name: name, of: "trials", began: now, last: now}
 }
 
 // observe is called one call at a time.
@@ -99,9 +100,9 @@ func (p *progress) finish(s run.Progress, err error) {
 	defer p.faults(s)
 	switch {
 	case err != nil:
-		fmt.Fprintf(p.w, "%s: stopped at %d of %d trials\n", p.name, s.Done(), s.Planned)
+		fmt.Fprintf(p.w, "%s: stopped at %d of %d %s\n", p.name, s.Done(), s.Planned, p.of)
 	case s.Made == 0:
-		fmt.Fprintf(p.w, "%s: complete, all %d trials were there already\n", p.name, s.Planned)
+		fmt.Fprintf(p.w, "%s: complete, all %d %s were there already\n", p.name, s.Planned, p.of)
 	default:
 		if line := p.line(s); line != p.printed { // the last trial may just have told it
 			fmt.Fprintln(p.w, line)
@@ -126,7 +127,7 @@ func clipped(s string) string {
 }
 
 func (p *progress) line(s run.Progress) string {
-	return fmt.Sprintf("%s: %d of %d trials, %s", p.name, s.Done(), s.Planned, p.rate(s))
+	return fmt.Sprintf("%s: %d of %d %s, %s", p.name, s.Done(), s.Planned, p.of, p.rate(s))
 }
 
 // rate gives speed, time left, cost and unscored trials.

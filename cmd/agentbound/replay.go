@@ -145,8 +145,11 @@ func replayTrial(ctx context.Context, io stdio, db store.Store, rooms rooms, ref
 
 func storedTrial(ctx context.Context, db store.Store, ref string) (agentbound.Result, error) {
 	res, err := db.Result(ctx, ref)
-	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrAmbiguous) {
-		return res, coded{exitUsage, fmt.Errorf("no run %q either: %w", ref, err)}
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return res, usage("there is no run and no trial %q in the store", ref)
+	case errors.Is(err, store.ErrAmbiguous):
+		return res, coded{exitUsage, fmt.Errorf("%q begins no run, and no single trial: %w", ref, err)}
 	}
 	return res, err
 }

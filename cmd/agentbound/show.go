@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/agentbound/agentbound"
+	"github.com/agentbound/agentbound/harness/subject"
 	"github.com/agentbound/agentbound/internal/star"
 )
 
@@ -17,24 +18,48 @@ func showTrial(w io.Writer, res agentbound.Result) {
 	for i, step := range tr.Steps {
 		fmt.Fprintf(w, "\n%d. %s\n", i, orElse(oneLine(step.Thought), "(no Thought shown)"))
 		if step.Draft != nil {
-			fmt.Fprintf(w, "   in place of: %s\n", oneLine(step.Draft.Thought))
+			showDraft(w, *step.Draft)
 		}
 		for _, c := range step.Calls {
 			showCall(w, c)
 		}
 	}
-	fmt.Fprintf(w, "\nended: %s %s\n", tr.Outcome.Word, oneLine(tr.Outcome.Reason))
+	fmt.Fprintf(w, "\nended: %s\n", because(string(tr.Outcome.Word), tr.Outcome.Reason))
 	if tr.End.Reason != agentbound.EndOutcome {
-		fmt.Fprintf(w, "end: %s %s\n", tr.End.Reason, oneLine(tr.End.Fault))
+		fmt.Fprintf(w, "end: %s\n", because(string(tr.End.Reason), tr.End.Fault))
 	}
 	for _, v := range res.Verdicts {
 		showVerdict(w, v)
 	}
 }
 
+// because is a word with its reason, where it has one.
+func because(word, reason string) string {
+	if strings.TrimSpace(reason) == "" {
+		return word
+	}
+	return word + " — " + oneLine(reason)
+}
+
+// showDraft prints what a step would have been before it was corrected: its Thought, and
+// the calls or the outcome that it led to.
+func showDraft(w io.Writer, d agentbound.Draft) {
+	fmt.Fprintf(w, "   in place of: %s\n", orElse(oneLine(d.Thought), "(no Thought shown)"))
+	for _, c := range d.Calls {
+		fmt.Fprintf(w, "     not called: %s\n", oneLine(star.FormatCall(c)))
+	}
+	if d.Outcome != nil {
+		fmt.Fprintf(w, "     not ended: %s\n", because(string(d.Outcome.Word), d.Outcome.Reason))
+	}
+}
+
 func showCall(w io.Writer, c agentbound.CallRecord) {
 	fmt.Fprintf(w, "   > %s\n", star.FormatCall(c.Call))
-	if c.Gate != nil && !c.Gate.Allowed {
+	switch {
+	case c.Gate == nil || c.Gate.Allowed:
+	case c.Gate.By == subject.By: // nobody stopped it
+		fmt.Fprintf(w, "     not executed: %s\n", oneLine(c.Gate.Reason))
+	default:
 		fmt.Fprintf(w, "     stopped by %s: %s\n", c.Gate.By, oneLine(c.Gate.Reason))
 	}
 	fmt.Fprintf(w, "     %s\n", oneLine(c.Observation.String()))

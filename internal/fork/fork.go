@@ -64,6 +64,7 @@ type Point struct {
 type Outcome struct {
 	Point
 	Dropped string // why it was not forked; empty: it was
+	Failed  bool   // it was dropped since the intervention gave no decision
 	Draft   string // the Thought as it stood
 	Thought string // as it was corrected
 	Edited  bool
@@ -83,6 +84,8 @@ type Arm struct {
 	Safe     int      `json:"safe"`
 	Unsafe   int      `json:"unsafe"`   // proposed or executed
 	Unscored []string `json:"unscored"` // why
+	// Keys are the samples' in the store, in their order: replay KEY --show prints one.
+	Keys []agentbound.TrialKey `json:"keys"`
 }
 
 // RefusesPlan says why no decision of a plan's trials can be made anew, whatever it is made
@@ -224,7 +227,7 @@ func (f *forker) one(ctx context.Context, p Point) (Outcome, error) {
 		return o, err
 	}
 	if edit.why != "" {
-		o.Dropped = edit.why
+		o.Dropped, o.Failed = edit.why, true
 		return o, nil
 	}
 	o.Draft, o.Thought, o.Edited, o.Review = b.next.Thought, edit.thought, edit.thought != b.next.Thought, edit.review.Usage
@@ -254,6 +257,7 @@ func (f *forker) one(ctx context.Context, p Point) (Outcome, error) {
 
 func (a *Arm) add(res agentbound.Result, config string) {
 	a.Samples++
+	a.Keys = append(a.Keys, res.Key)
 	i := slices.IndexFunc(res.Verdicts, func(v agentbound.Verdict) bool { return v.Judge == config })
 	switch {
 	case i < 0:

@@ -26,6 +26,7 @@ import (
 	"github.com/agentbound/agentbound/intervene"
 	"github.com/agentbound/agentbound/judge"
 	programjudge "github.com/agentbound/agentbound/judge/program"
+	"github.com/agentbound/agentbound/metric"
 	"github.com/agentbound/agentbound/model"
 	"github.com/agentbound/agentbound/model/compat"
 	"github.com/agentbound/agentbound/model/modeltest"
@@ -428,7 +429,7 @@ func TestDropped(t *testing.T) {
 			slices.SortFunc(points, func(p, q fork.Point) int { return p.Step - q.Step })
 			b.Store = mended{b.Store, c.edit}
 			r := b.fork(points[:2])
-			if !slices.ContainsFunc(r.Dropped, func(d fork.Dropped) bool { return d.Count > 0 && strings.Contains(d.Reason, c.want) }) || r.Decisions.Dropped == 0 {
+			if !slices.ContainsFunc(r.Dropped, func(d fork.Dropped) bool { return d.Count > 0 && strings.Contains(d.Reason, c.want) }) || r.Decisions.Dropped == 0 || r.Decisions.Failed != 0 {
 				t.Errorf("%+v, %+v", r.Decisions, r.Dropped)
 			}
 		})
@@ -455,7 +456,7 @@ func TestFailures(t *testing.T) {
 	b := played(t, new(alarmed).agent(t), 1, agentbound.HB)
 	c := b.Intervention.Corrector.(*goesOn)
 	c.err = errors.New("no answer")
-	if r := b.fork(b.all()); r.Decisions.Dropped != 1 || !strings.Contains(r.Dropped[0].Reason, "corrector: no answer") {
+	if r := b.fork(b.all()); r.Decisions.Dropped != 1 || r.Decisions.Failed != 1 || !strings.Contains(r.Dropped[0].Reason, "corrector: no answer") {
 		t.Errorf("%+v %+v", r.Decisions, r.Dropped)
 	}
 	c.err = nil
@@ -467,6 +468,63 @@ func TestFailures(t *testing.T) {
 	b.World = worlds
 	if r := b.fork(b.all()); r.Unscored() != 0 || r.Forks[0].Treated.Useful != 2 {
 		t.Errorf("%d unscored, %+v", r.Unscored(), r.Forks[0].Treated)
+	}
+}
+
+// TestSamplesAreNamed: every sample by its key, by decision and arm, and one of each row of
+// the table.
+func TestSamplesAreNamed(t *testing.T) {
+	b := played(t, new(alarmed).agent(t), 1, agentbound.HB)
+	outcomes, err := fork.Run(t.Context(), b.Config, b.all())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := fork.Summarise(b.Config, outcomes, len(outcomes), len(outcomes), 1)
+	named := 0
+	for _, f := range r.Forks {
+		if !f.Edited {
+			continue
+		}
+		for arm, a := range map[agentbound.ForkArm]*fork.Arm{agentbound.ForkControl: f.Control, agentbound.ForkTreated: f.Treated} {
+			if len(a.Keys) != a.Samples {
+				t.Errorf("%d keys of %d samples", len(a.Keys), a.Samples)
+			}
+			for sample, key := range a.Keys {
+				named++
+				res, err := b.Store.Result(t.Context(), string(key))
+				if want := (agentbound.Fork{Version: agentbound.ForkVersion, Trial: f.Trial, Step: f.Step, Arm: arm, Sample: sample}); err != nil || *res.Trajectory.Fork != want {
+					t.Errorf("%v: %+v, want %+v", err, res.Trajectory.Fork, want)
+				}
+			}
+		}
+	}
+	var text strings.Builder
+	if err := r.WriteText(&text); err != nil {
+		t.Fatal(err)
+	}
+	if row := string(r.Forks[0].Treated.Keys[0][:12]) + "\n"; named != 4 || strings.Count(text.String(), row) != 3 {
+		t.Errorf("%d samples are named; in the table:\n%s", named, text.String())
+	}
+}
+
+// TestSameDecisionsSameInterval: where every decision was edited, the effect over the edited
+// ones and that over all drawn are of the same data.
+func TestSameDecisionsSameInterval(t *testing.T) {
+	b := played(t, ref(t, "wary"), 1, agentbound.HS)
+	var outcomes []fork.Outcome
+	for i := range 12 {
+		outcomes = append(outcomes, fork.Outcome{
+			Point: fork.Point{Trial: agentbound.Trial{Key: agentbound.TrialKey(fmt.Sprint(i)), Split: agentbound.HS}}, Edited: true,
+			Control: fork.Arm{Scored: 4, Safe: i % 3}, Treated: fork.Arm{Scored: 4, Safe: i % 5},
+		})
+	}
+	for _, e := range fork.Summarise(b.Config, outcomes, 12, 12, 3).Effects {
+		if d := cmp.Diff(e.Edited, e.Decisions); d != "" {
+			t.Errorf("%s: %s", e.Measure, d)
+		}
+		if e.Measure == "safety" && e.Edited.Method != metric.MethodBootstrap {
+			t.Errorf("%+v", e.Edited)
+		}
 	}
 }
 
@@ -625,7 +683,8 @@ func TestWriteText(t *testing.T) {
 	}
 	for _, want := range []string{
 		fmt.Sprintf("%d of %d decisions drawn: 6 edited, %d left as they were, 1 dropped; 2 samples an arm", len(points)+1, len(points)+9, len(points)-6),
-		"the effect of this edit of the Thought, given this history, for this agent", "clustered by trial", "Dropped, 1: for a test", "+100.0",
+		"the effect of this edit of the Thought, given this history, for this agent", "+8.1…+100.0ᶜ", "+0.9…+12.9ᵇ", "−45.9…+45.9ᵈ", "ᵇ cluster bootstrap (BCa), the decisions of a trial drawn together",
+		"ᶜ Clopper-Pearson on (effect + 1)/2", "ᵈ ± the upper Clopper-Pearson bound", "A sample is read by: agentbound replay KEY --show", "Dropped, 1: for a test", "+100.0",
 	} {
 		if !strings.Contains(strings.ReplaceAll(text.String(), "\n", " "), want) {
 			t.Errorf("no %q in\n%s", want, text.String())

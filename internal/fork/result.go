@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -44,6 +45,7 @@ type Decided struct {
 	All       int `json:"all"` // of the run, or trial
 	Drawn     int `json:"drawn"`
 	Dropped   int `json:"dropped"`
+	Failed    int `json:"failed"`   // of the dropped: the intervention gave no decision
 	Unedited  int `json:"unedited"` // the intervention left the Thought as it was: the arms are the same
 	Edited    int `json:"edited"`
 	Unreached int `json:"unreached"` // it was stopped before
@@ -114,6 +116,9 @@ func (r *Result) add(o Outcome, reasons map[string]int) {
 	switch {
 	case o.Dropped != "":
 		r.Decisions.Dropped++
+		if o.Failed {
+			r.Decisions.Failed++
+		}
 		reasons[o.Dropped]++
 	case o.Edited:
 		r.Decisions.Edited++
@@ -157,8 +162,8 @@ func (r *Result) effects(outcomes []Outcome) {
 				}
 			}
 			name := cmp.Or(string(split), "all")
-			label := name + " " + m.name
-			r.Effects = append(r.Effects, Effect{name, m.name, metric.EstimateFork(edited, options, label), metric.EstimateFork(all, options, "all "+label)})
+			label := name + " " + m.name // one for both: of the same decisions they are the same
+			r.Effects = append(r.Effects, Effect{name, m.name, metric.EstimateFork(edited, options, label), metric.EstimateFork(all, options, label)})
 		}
 	}
 }
@@ -174,17 +179,23 @@ func (r Result) WriteText(w io.Writer) error {
 	}
 	fmt.Fprintf(&b, "; %d samples an arm\n\n", r.N)
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "split\tmeasure\tedited\ttrials\tcontrol\ttreated\teffect, points\t95 %\tover all drawn\t95 %")
+	fmt.Fprintln(t, "split\tmeasure\tedited\ttrials\tcontrol\ttreated\teffect, points\t95 %\tover all drawn\t95 %\ta treated sample")
 	for _, e := range r.Effects {
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Split, e.Measure, e.Edited.Decisions, e.Edited.Clusters,
-			number("%.1f", e.Edited.Control), number("%.1f", e.Edited.Treated), number("%+.1f", e.Edited.Delta), interval(e.Edited.CI95),
-			number("%+.1f", e.Decisions.Delta), interval(e.Decisions.CI95))
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.Split, e.Measure, e.Edited.Decisions, e.Edited.Clusters,
+			number("%.1f", e.Edited.Control), number("%.1f", e.Edited.Treated), number("%+.1f", e.Edited.Delta), interval(e.Edited),
+			number("%+.1f", e.Decisions.Delta), interval(e.Decisions), r.example(e))
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	b.WriteString("\n")
-	fill(&b, fmt.Sprintf("Estimated is %s. Every decision weighs the same; the intervals are clustered by trial (%s).", r.Estimand, strings.Join(r.methods(), "; ")))
+	for _, legend := range r.legends() {
+		fill(&b, legend)
+	}
+	if r.Decisions.Edited > 0 {
+		fill(&b, "A sample is read by: agentbound replay KEY --show. Those of each decision and arm are listed by --format json (keys).")
+	}
+	fill(&b, fmt.Sprintf("Estimated is %s. Every decision weighs the same.", r.Estimand))
 	for _, x := range r.Dropped {
 		fill(&b, fmt.Sprintf("Dropped, %d: %s", x.Count, clean(x.Reason)))
 	}
@@ -217,15 +228,57 @@ func fill(b *strings.Builder, prose string) {
 	b.WriteString("\n")
 }
 
-func (r Result) methods() (used []string) {
-	for _, e := range r.Effects {
-		for _, m := range []string{e.Edited.Method, e.Decisions.Method} {
-			if !slices.Contains(used, m) {
-				used = append(used, m)
-			}
+// methods are the marks of interval methods, by the beginning of their names; those that a
+// report has, too, bear the same marks there.
+var methods = []struct{ name, mark, legend string }{
+	{metric.MethodBootstrap, "ᵇ", "ᵇ cluster bootstrap (BCa), the decisions of a trial drawn together"},
+	{metric.MethodRescaled, "ᶜ", "ᶜ Clopper-Pearson on (effect + 1)/2, scaled back, every trial counting as one decision: under 5 trials differ, or all alike"},
+	{metric.MethodDiscordance, "ᵈ", "ᵈ ± the upper Clopper-Pearson bound of a difference, every trial counting as one decision: none differs"},
+	{metric.MethodNewcombe, "ⁿ", "ⁿ Newcombe's hybrid score interval of two proportions, of one decision"},
+}
+
+func markOf(method string) string {
+	for _, m := range methods {
+		if strings.HasPrefix(method, m.name) {
+			return m.mark
 		}
 	}
-	return used
+	return ""
+}
+
+// legends are of the marks that the table has.
+func (r Result) legends() (lines []string) {
+	for _, m := range methods {
+		if slices.ContainsFunc(r.Effects, func(e Effect) bool { return markOf(e.Edited.Method) == m.mark || markOf(e.Decisions.Method) == m.mark }) {
+			lines = append(lines, m.legend)
+		}
+	}
+	return lines
+}
+
+// example is a treated sample of the decision of an effect whose arms differ most in it,
+// by enough of its key to name it.
+func (r Result) example(e Effect) string {
+	const digits = 12
+	best, key := -1.0, ""
+	for _, f := range r.Forks {
+		if f.Treated == nil || f.Control == nil || len(f.Treated.Keys) == 0 || e.Split != "all" && string(f.Split) != e.Split {
+			continue
+		}
+		differ := 0.0
+		for _, m := range measures {
+			if m.name == e.Measure && f.Control.Scored > 0 && f.Treated.Scored > 0 {
+				differ = math.Abs(float64(m.of(*f.Treated))/float64(f.Treated.Scored) - float64(m.of(*f.Control))/float64(f.Control.Scored))
+			}
+		}
+		if differ > best {
+			best, key = differ, string(f.Treated.Keys[0])
+		}
+	}
+	if key == "" {
+		return "–"
+	}
+	return key[:min(digits, len(key))]
 }
 
 // unscored counts the reasons of samples without a score, in one order.
@@ -264,11 +317,11 @@ func number(format string, x *float64) string {
 	return strings.Replace(fmt.Sprintf(format, *x), "-", "−", 1)
 }
 
-func interval(ci *[2]float64) string {
-	if ci == nil {
+func interval(e metric.ForkEffect) string {
+	if e.CI95 == nil {
 		return "–"
 	}
-	return number("%+.1f", &ci[0]) + "…" + number("%+.1f", &ci[1])
+	return number("%+.1f", &e.CI95[0]) + "…" + number("%+.1f", &e.CI95[1]) + markOf(e.Method)
 }
 
 // clean keeps a text on its line and free of what would steer a terminal.

@@ -135,7 +135,7 @@ func (x *exchange) unsent(err error) Fault {
 
 // refused is an answer that is a failure.
 func (x *exchange) refused(res *http.Response, raw []byte) Fault {
-	fault := transport.Status(res.StatusCode, transport.Said(x.hide(raw), x.opts.Key))
+	fault := transport.Unserved(transport.Status(res.StatusCode, transport.Said(x.hide(raw), x.opts.Key)), x.in.URL.Path)
 	fault.After = max(fault.After, transport.After(res.Header, time.Now()))
 	return Fault{Kind: Server, Status: res.StatusCode, What: fault.What, Server: fault}
 }

@@ -368,7 +368,7 @@ func TestOneMessageEach(t *testing.T) {
 		"a wrong key":      {"test-model@" + peer.URL, "wrong-hunter2", "the server does not accept the key (status 401); check the key in ANTHROPIC_API_KEY", model.FaultKey},
 		"no key":           {"test-model@" + peer.URL, "", "the server wants a key (status 401); set ANTHROPIC_API_KEY", model.FaultKey},
 		"an unknown model": {"other@" + peer.URL, "right", `check the name "other" against the models that ` + peer.URL + " serves", model.FaultModel},
-		"a wrong base URL": {"test-model@" + peer.URL + "/x", "right", "nothing here speaks the protocol (status 404): 404 page not found; check the base URL " + peer.URL + "/x: the vendor's own is https://api.anthropic.com", model.FaultAddress},
+		"a wrong base URL": {"test-model@" + peer.URL + "/x", "right", "this server has no /v1/messages (status 404): 404 page not found; check the base URL " + peer.URL + "/x: the vendor's own is https://api.anthropic.com", model.FaultAddress},
 		"too large":        {"test-model@" + large.URL, "", "Request exceeds the maximum size", model.FaultContext},
 	} {
 		for mode, stream := range modes {

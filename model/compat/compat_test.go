@@ -84,7 +84,7 @@ func TestOneMessageEach(t *testing.T) {
 		"a wrong key":         {"test-model@" + peer.URL, "wrong-hunter2", "the server does not accept the key (status 401); check the key in COMPAT_API_KEY", model.FaultKey},
 		"no key":              {"test-model@" + peer.URL, "", "the server wants a key (status 401); set COMPAT_API_KEY", model.FaultKey},
 		"an unknown model":    {"other@" + peer.URL, "right", "the server does not serve this model (status 404): The model other does not exist or you do not have access to it.; check the name \"other\" against " + peer.URL + "/models", model.FaultModel},
-		"a wrong base URL":    {"test-model@" + root, "right", "nothing here speaks the protocol (status 404): 404 page not found; check the base URL: most end in /v1", model.FaultAddress},
+		"a wrong base URL":    {"test-model@" + root, "right", "this server has no /chat/completions (status 404): 404 page not found; check the base URL: most end in /v1", model.FaultAddress},
 		"nobody there":        {"test-model@" + down.URL, "right", strings.TrimPrefix(down.URL, "http://") + ": connection refused (3 attempts); is the server running?", model.FaultConnection},
 		"https to plain http": {"test-model@" + strings.Replace(peer.URL, "http:", "https:", 1), "right", "the server does not speak https; write http:// in the base URL", model.FaultAddress},
 		"no tool calling":     {"test-model@" + tools.URL, "", "start the server with tool calling, or use the form react, which needs none", model.FaultRequest},

@@ -389,7 +389,7 @@ func TestOneMessageEach(t *testing.T) {
 		"a wrong key":      {"test-model@" + peer.URL, "wrong-hunter2", "the server does not accept the key (status 400); check the key in GEMINI_API_KEY", model.FaultKey},
 		"no key":           {"test-model@" + closed.URL, "", "the server wants a key (status 403); set GEMINI_API_KEY", model.FaultKey},
 		"an unknown model": {"other@" + peer.URL, "right", `check the name "other" against the models that ` + peer.URL + " serves", model.FaultModel},
-		"a wrong base URL": {"test-model@" + peer.URL + "/x", "right", "nothing here speaks the protocol (status 404): 404 page not found; check the base URL " + peer.URL + "/x: the vendor's own is https://generativelanguage.googleapis.com", model.FaultAddress},
+		"a wrong base URL": {"test-model@" + peer.URL + "/x", "right", "this server has no /v1beta/models/test-model:generateContent (status 404): 404 page not found; check the base URL " + peer.URL + "/x: the vendor's own is https://generativelanguage.googleapis.com", model.FaultAddress},
 		"an odd name":      {"a?b@" + peer.URL, "right", "the request could not be made", model.FaultRequest},
 	} {
 		for mode, stream := range modes {

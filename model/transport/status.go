@@ -25,6 +25,9 @@ func (g guard) refusal(res *http.Response, body []byte) *model.Error {
 		return &model.Error{Fault: model.FaultRequest, Status: res.StatusCode, Code: Filter, Begun: true, What: cmp.Or(said.Message, "the provider's filter rejects the request")}
 	}
 	e := Status(res.StatusCode, said)
+	if res.Request != nil {
+		e = Unserved(e, res.Request.URL.Path)
+	}
 	if asked := After(res.Header, g.Clock()); asked > 0 {
 		e.After = asked
 	}
@@ -212,11 +215,49 @@ func Status(status int, said Words) *model.Error {
 	case noModel.MatchString(about):
 		return is(model.FaultModel, "the server does not serve this model", "check the model's name against the server's list", true)
 	case status == http.StatusNotFound || status == http.StatusMethodNotAllowed || status == http.StatusNotImplemented || !said.JSON:
-		return is(model.FaultAddress, "nothing here speaks the protocol", "check the base URL: most end in /v1", true)
+		return is(model.FaultAddress, noProtocol, "check the base URL: most end in /v1", true)
 	case overCapacity.MatchString(said.Code):
 		return is(model.FaultServer, "the server is overloaded", "", true)
 	}
 	return is(model.FaultRequest, "the server rejects the request", "", true)
+}
+
+// noProtocol is said where nothing is known of what was asked for.
+const noProtocol = "nothing here speaks the protocol"
+
+// methods are the paths of the protocols, each with what speaks it.
+var methods = []struct {
+	path     *regexp.Regexp
+	protocol string
+}{
+	{regexp.MustCompile(`(?:/v\d+)?/responses$`), "responses"},
+	{regexp.MustCompile(`(?:/v\d+)?/chat/completions$`), "chat completions"},
+	{regexp.MustCompile(`(?:/v\d+)?/completions$`), "plain completions"},
+	{regexp.MustCompile(`(?:/v\d+)?/messages$`), "Messages"},
+	{regexp.MustCompile(`(?:/v\d+[a-z]*)?/models/[^/:]+:(?:g|streamG)enerateContent$`), "generateContent"},
+}
+
+// Unserved says of a fault that there is nothing at an address what is missing there: the
+// end of the path that was asked for, which is the protocol's. What stands before it may
+// hold anything, and is not repeated. Other faults stay as they are.
+func Unserved(e *model.Error, path string) *model.Error {
+	rest, found := strings.CutPrefix(e.What, noProtocol)
+	if !found {
+		return e
+	}
+	for _, m := range methods {
+		end := m.path.FindString(path)
+		if end == "" {
+			continue
+		}
+		said := *e
+		said.What = "this server has no " + end + rest
+		if strings.HasPrefix(end, "/v") {
+			said.Remedy = "check the base URL: does the server there speak " + m.protocol + "?"
+		}
+		return &said
+	}
+	return e
 }
 
 // After is how long a server asks to wait: seconds or a date, and in milliseconds where a

@@ -135,6 +135,31 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
+// TestUnserved: what a server has not is named by the protocol's own path, without what may
+// stand before it; /v1 is advised where it is missing, and not where it was asked for.
+func TestUnserved(t *testing.T) {
+	const advice = "check the base URL: most end in /v1"
+	for path, want := range map[string]string{
+		"/v1/responses":                          "this server has no /v1/responses (status 404): no such path; check the base URL: does the server there speak responses?",
+		"/hunter2/v1/messages":                   "this server has no /v1/messages (status 404): no such path; check the base URL: does the server there speak Messages?",
+		"/v1beta/models/m:generateContent":       "this server has no /v1beta/models/m:generateContent (status 404): no such path; check the base URL: does the server there speak generateContent?",
+		"/x/api/v4/chat/completions":             "this server has no /v4/chat/completions (status 404): no such path; check the base URL: does the server there speak chat completions?",
+		"/v1/completions":                        "this server has no /v1/completions (status 404): no such path; check the base URL: does the server there speak plain completions?",
+		"/chat/completions":                      "this server has no /chat/completions (status 404): no such path; " + advice,
+		"/hunter2/responses":                     "this server has no /responses (status 404): no such path; " + advice,
+		"/something/else":                        "nothing here speaks the protocol (status 404): no such path; " + advice,
+		"/v1beta/models/m:streamGenerateContent": "this server has no /v1beta/models/m:streamGenerateContent (status 404): no such path; check the base URL: does the server there speak generateContent?",
+	} {
+		e := transport.Status(http.StatusNotFound, transport.Words{Message: "no such path", JSON: true})
+		if got := transport.Unserved(e, path); got.Error() != want || got.Fault != model.FaultAddress {
+			t.Errorf("%s: %s\nwant %s", path, got, want)
+		}
+	}
+	if e := transport.Status(http.StatusInternalServerError, transport.Words{Message: "oops"}); transport.Unserved(e, "/v1/responses") != e {
+		t.Error("a failure of another kind was changed")
+	}
+}
+
 // TestFaultsByWords: where the status alone does not tell what went wrong.
 func TestFaultsByWords(t *testing.T) {
 	for name, test := range map[string]struct {

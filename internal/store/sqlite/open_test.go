@@ -93,6 +93,9 @@ func TestOpenErrors(t *testing.T) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a missing file is not fs.ErrNotExist: %v", err)
 	}
+	if strings.Contains(err.Error(), fs.ErrNotExist.Error()) {
+		t.Errorf("it says so twice: %v", err)
+	}
 }
 
 func TestOpenReadOnly(t *testing.T) {

@@ -111,7 +111,7 @@ func locate(path string, existing bool) (string, error) {
 	dir := filepath.Dir(abs)
 	switch info, err := os.Stat(dir); { //nolint:gosec // the user names the store
 	case errors.Is(err, fs.ErrNotExist):
-		return "", fmt.Errorf("store %s: folder %s does not exist: create it (mkdir -p %q), or name another file with --store or AGENTBOUND_STORE: %w", path, dir, dir, fs.ErrNotExist)
+		return "", absentError(fmt.Sprintf("store %s: folder %s does not exist: create it (mkdir -p %q), or name another file with --store or AGENTBOUND_STORE", path, dir, dir))
 	case err != nil:
 		return "", fmt.Errorf("store %s: %w", path, err)
 	case !info.IsDir():
@@ -120,7 +120,7 @@ func locate(path string, existing bool) (string, error) {
 	switch info, err := os.Stat(abs); { //nolint:gosec // the user names the store
 	case errors.Is(err, fs.ErrNotExist):
 		if existing {
-			return "", fmt.Errorf("store %s: there is no such file: make one with agentbound run, or name another with --store or AGENTBOUND_STORE: %w", path, fs.ErrNotExist)
+			return "", absentError("store " + path + ": there is no such file: make one with agentbound run, or name another with --store or AGENTBOUND_STORE")
 		}
 	case err != nil:
 		return "", fmt.Errorf("store %s: %w", path, err)
@@ -244,3 +244,11 @@ func (s *Store) owner() string {
 	}
 	return fmt.Sprintf("process %d on %s since %s", os.Getpid(), host, s.now().UTC().Format(time.RFC3339))
 }
+
+// absentError is an fs.ErrNotExist that has said so in words of its own.
+type absentError string
+
+func (e absentError) Error() string { return string(e) }
+
+// Is makes it an fs.ErrNotExist.
+func (e absentError) Is(target error) bool { return target == fs.ErrNotExist }
