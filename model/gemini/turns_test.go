@@ -395,7 +395,7 @@ func TestOneMessageEach(t *testing.T) {
 		for mode, stream := range modes {
 			_, err := open(t, test.spec, gemini.Options{Key: test.key, Stream: stream}).Chat(t.Context(), hello())
 			e, ok := errors.AsType[*model.Error](err)
-			if !ok || e.Fault != test.fault || !strings.HasPrefix(err.Error(), "gemini:"+test.spec+": ") || !strings.HasSuffix(err.Error(), test.want) {
+			if !ok || e.Fault != test.fault || !strings.HasPrefix(err.Error(), "gemini:"+test.spec+": ") || !strings.HasSuffix(strings.Replace(err.Error(), "streamGenerateContent", "generateContent", 1), test.want) {
 				t.Errorf("%s, %s: %v", name, mode, err)
 			}
 			if strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "\n") {
