@@ -122,3 +122,40 @@ func TestFault(t *testing.T) {
 		t.Errorf("steps %+v", got.Steps)
 	}
 }
+
+// TestReviewIsKept: what a corrector said of a Thought that it kept, or that it failed, is
+// in the journal: a session that is lived through again asks nobody and records the same.
+func TestReviewIsKept(t *testing.T) {
+	for _, how := range []intervene.OnFailure{intervene.Open, intervene.Closed} {
+		d := newDesk(t)
+		asked := 0
+		d.inter = intervene.Intervention{Ref: agentbound.Intervention{Name: "careful"}, OnFailure: how, Corrector: failing(func(thought string) error {
+			if asked++; asked == 2 {
+				return errors.New("no connection")
+			}
+			return nil
+		})}
+		sealed := d.seal(d.plan(agentbound.HB))[0]
+		d.open()
+		session := d.start(sealed.ID).Session
+		w := d.reference().Workflow
+		d.call(session, w[0])
+		d.call(session, w[1])
+		d.open()
+		d.finish(session, agentbound.Unable)
+		steps := d.result(sealed).Trajectory.Steps
+		if asked != 3 || len(steps) != 3 || steps[0].Review == nil || steps[0].Review.Failed != "" {
+			t.Fatalf("%s: asked %d times; %+v", how, asked, steps)
+		}
+		if r := steps[1].Review; r == nil || r.Failed != "no connection" || r.Closed != (how == intervene.Closed) || steps[1].Calls[0].OK != (how == intervene.Open) {
+			t.Errorf("%s: %+v, %+v", how, r, steps[1].Calls)
+		}
+	}
+}
+
+// failing is a corrector that keeps every Thought, or fails.
+type failing func(thought string) error
+
+func (f failing) Correct(_ context.Context, c intervene.Context) (intervene.Correction, error) {
+	return intervene.Correction{Thought: c.Thought}, f(c.Thought)
+}
