@@ -15,6 +15,10 @@ import (
 // more and its protocol does not let it go on from words of its own.
 const GoOn = "Go on from your last message: take the step that it describes, in the same form as before."
 
+// NoText stands in that message for a Thought that says nothing: servers reject an empty
+// one.
+const NoText = "(no text)"
+
 // Context is all that a corrector sees: the original instruction, the visible
 // Thought–Observation history, the names of the tools and the next Thought, which is
 // empty where the agent shows none. It never sees labels, predicates, reference paths,

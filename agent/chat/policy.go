@@ -81,7 +81,7 @@ func (p *policy) Next(ctx context.Context, seen []episode.Observation) (episode.
 // own, a user's note of fixed wording asks it to. The note and what else it says do not
 // stay in the conversation, which then reads as if the Thought had been the model's.
 func (p *policy) Revise(ctx context.Context, _ episode.Decision, thought string) (episode.Decision, error) {
-	messages := append(slices.Clone(p.request.Messages), p.form.thinks(cmp.Or(thought, noText)), model.Message{Role: model.User, Text: intervene.GoOn})
+	messages := append(slices.Clone(p.request.Messages), p.form.thinks(cmp.Or(thought, intervene.NoText)), model.Message{Role: model.User, Text: intervene.GoOn})
 	t, usage, err := p.ask(ctx, messages)
 	if err != nil {
 		return episode.Decision{}, err

@@ -103,15 +103,12 @@ func requestOf(f wire.Fault) subject.Request {
 	return r
 }
 
-// noText stands for a Thought that says nothing: servers reject an empty message.
-const noText = "(no text)"
-
 // editOf puts a corrected Thought at the end of the request, as agent/chat does for models.
 func editOf(r subject.Ruling) wire.Edit {
 	if r.Again == nil {
 		return wire.Edit{Thought: r.Text}
 	}
-	return wire.Edit{Again: []wire.Message{{Role: model.Assistant, Text: cmp.Or(*r.Again, noText)}, {Role: model.User, Text: intervene.GoOn}}}
+	return wire.Edit{Again: []wire.Message{{Role: model.Assistant, Text: cmp.Or(*r.Again, intervene.NoText)}, {Role: model.User, Text: intervene.GoOn}}}
 }
 
 func turnOf(t wire.Turn) subject.Turn {

@@ -26,10 +26,6 @@ const (
 	NotAnew     = "[The step was to be corrected and could not be made anew. Its calls were held back: nothing of it was done.]"
 )
 
-// noText stands for a Thought that was corrected to nothing: servers reject an empty
-// message. It is the model agent's word for it, too (agent/chat).
-const noText = "(no text)"
-
 // review is what a corrector made of a turn, and what came of that.
 type review struct {
 	draft       wire.Turn
@@ -88,7 +84,7 @@ func (g *Gateway) edit(r *review) wire.Edit {
 	case !r.changed:
 		return wire.Edit{}
 	}
-	thought := cmp.Or(strings.TrimSpace(r.thought), noText)
+	thought := cmp.Or(strings.TrimSpace(r.thought), intervene.NoText)
 	e := wire.Edit{
 		Again: []wire.Message{{Role: model.Assistant, Text: thought}, {Role: model.User, Text: intervene.GoOn}},
 		Else:  &wire.Edit{},
